@@ -124,3 +124,18 @@ def test_training_after_a_loop_that_was_left_early_is_training_again(run) -> Non
     record = monitor.end_epoch()
     assert record.train.examples == 96
     assert {name: phase.examples for name, phase in record.phases.items()} == {"val": 8, "test": 16}
+
+
+def test_a_phase_that_was_opened_holds_until_it_is_closed(run) -> None:
+    """Also for a pass in training mode after one in evaluation mode, such as one that renews batch statistics."""
+    model, inputs, labels, loss, optimizer, train = run
+    monitor = Monitor(model, loss=loss, optimizer=optimizer)
+    train()
+    with monitor.phase("test"):
+        model.eval()
+        loss(model(inputs[:8]), labels[:8])
+        model.train()
+        loss(model(inputs[:16]), labels[:16])
+    record = monitor.end_epoch()
+    assert record.train.examples == 96
+    assert record.phases["test"].examples == 24

@@ -93,6 +93,20 @@ def test_an_evaluation_stands_until_the_next_one() -> None:
     assert np.abs(np.diff(medians, axis=0)).max() < 0.3
 
 
+def test_an_evaluation_before_any_training_is_an_evaluation() -> None:
+    model, loss = nn.Linear(2, 3), nn.CrossEntropyLoss()
+    monitor = Monitor(model, loss=loss, counts=[20, 20, 20])
+    inputs, labels = torch.randn(60, 2), torch.arange(60) % 3
+    model.eval()
+    loss(model(inputs), labels)
+    before = monitor.end_epoch()
+    model.train()
+    loss(model(inputs), labels)
+    found = monitor.end_epoch()
+    assert before.recall_forecast is None
+    assert found.evidence.held_out_recall.tolist() == list(before.held_out.class_accuracy)
+
+
 @pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")
 def test_an_old_evaluation_is_forgotten() -> None:
     """Evaluated in the third epoch alone: after as many epochs again it says nothing more."""

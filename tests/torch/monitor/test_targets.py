@@ -77,18 +77,86 @@ def test_every_label_is_counted_though_few_batches_are_observed() -> None:
         assert monitor.end_epoch().labels == (22, 21, 21, 0)  # each epoch anew
 
 
-def test_each_loss_is_of_the_forward_pass_that_gave_its_logits() -> None:
+def semi_supervised(step, *, rows: int = 240, batch: int = 20):
+    """An epoch of labelled and unlabelled examples; what the monitor says, and the accuracy by hand."""
     torch.manual_seed(0)
     model, loss = nn.Sequential(nn.Linear(5, 3)), nn.CrossEntropyLoss()
-    monitor = Monitor(model, loss=loss)
-    inputs, labels = torch.randn(3, 20, 5), torch.randint(3, (3, 20))
-    first, unlabelled, second = model(inputs[0]), model(inputs[1].repeat(3, 1)), model(inputs[2])
-    loss(second, labels[2])
-    loss(first, labels[0])
-    train = monitor.end_epoch().train
-    right = [(answer.argmax(dim=1) == labels[k]).double() for k, answer in ((0, first), (2, second))]
-    assert (train.examples, train.accuracy) == (40, pytest.approx(float(torch.cat(right).mean())))
-    assert len(unlabelled) == 60
+    monitor = Monitor(model, loss=loss, patterns=0)
+    inputs, labels, unlabelled = torch.randn(rows, 5), torch.randint(3, (rows,)), torch.randn(rows, 5) + 2
+    right = 0
+    for part in torch.arange(rows).split(batch):
+        answer = step(model, loss, inputs[part], labels[part], unlabelled[part])
+        right += int((answer.argmax(dim=1) == labels[part]).sum())
+    return monitor.end_epoch(), right / rows, torch.bincount(labels, minlength=3).tolist()
+
+
+def unlabelled_first(model, loss, inputs, labels, unlabelled):
+    model(unlabelled)
+    answer = model(inputs)
+    loss(answer, labels)
+    return answer
+
+
+def unlabelled_last(model, loss, inputs, labels, unlabelled):
+    answer = model(inputs)
+    model(unlabelled)
+    loss(answer, labels)
+    return answer
+
+
+def mixed_beside_unlabelled(model, loss, inputs, labels, unlabelled):
+    answer = model(inputs)
+    model(unlabelled)
+    loss(answer, labels)
+    loss(answer, labels.flip(0))
+    return answer
+
+
+def guessed_labels(model, loss, inputs, labels, unlabelled):
+    answer, other = model(inputs), model(unlabelled)
+    loss(answer, labels)
+    loss(other, other.argmax(dim=1))
+    return answer
+
+
+def some_guessed_labels(model, loss, inputs, labels, unlabelled):
+    answer, other = model(inputs), model(unlabelled)
+    loss(answer, labels)
+    sure = torch.arange(len(other)) % 2 == 0
+    loss(other[sure], other.argmax(dim=1)[sure])
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (unlabelled_first, False),
+        (unlabelled_last, False),
+        (mixed_beside_unlabelled, True),
+        (guessed_labels, True),
+        (some_guessed_labels, False),
+    ],
+)
+def test_each_loss_is_of_the_forward_pass_that_gave_its_logits(step, said) -> None:
+    record, accuracy, counts = semi_supervised(step)
+    assert list(record.labels) == list(record.train.counts) == counts
+    assert record.train.accuracy == pytest.approx(accuracy)
+    assert any("the labels of the first call count" in note for note in record.notes) == said
+
+
+def test_what_is_left_of_a_step_takes_no_labels_of_the_next_ones() -> None:
+    """An epoch so long that batches are skipped: what is observed is the same with unlabelled passes as without."""
+
+    def plain(model, loss, inputs, labels, unlabelled):
+        answer = model(inputs)
+        loss(answer, labels)
+        return answer
+
+    found = [semi_supervised(step, rows=10_000, batch=50)[0] for step in (plain, unlabelled_first, unlabelled_last)]
+    assert sum(found[0].train.counts) < 10_000
+    for record in found[1:]:
+        assert record.labels == found[0].labels
+        assert record.train.accuracy == pytest.approx(found[0].train.accuracy, abs=0.03)  # of other batches
 
 
 def test_a_loss_with_the_same_logits_again_is_said() -> None:

@@ -1,8 +1,10 @@
 """The hooks of the monitor: they keep the inputs and outputs of the head in each forward pass, and find the labels.
 
 A forward pass gives features and logits before the labels are known, so the latest passes wait here, detached. Usually
-one is taken; the replicas of DataParallel make one batch out of several, in the order of their devices. Nothing here
-changes a forward pass. Of a long training epoch only some batches are kept (`EpochCounters.training_forward`).
+one is taken; the replicas of DataParallel make one batch out of several, in the order of their devices. Of several
+passes before a loss (labelled and unlabelled examples) it is the one that gave the logits of the loss. The first loss
+after a forward pass gives the labels: further ones have mixed or guessed labels. Nothing here changes a forward pass.
+Of a long training epoch only some batches are kept (`EpochCounters.training_forward`).
 
 A hook ends with its owner and is not copied with the model: `copy.deepcopy(model)` (an averaged copy, a snapshot) and
 `pickle` would otherwise carry the monitor along, and the copy would feed it. So a hook holds a weak reference, and its
@@ -78,6 +80,7 @@ class ForwardWatch:
             )
         self.seconds = 0.0  # spent here beyond what a hook costs
         self.named: str | None = None  # the phase that the user named, which is no training
+        self._of_loop = False  # whether it is that of a loop, which may be left early
         self._evaluated = False  # whether it had a pass in evaluation mode
         self._model, self._head, self._counters, self._probe = model, head, counters, probe
         self._told = None if features is None else named_module(model, features)
@@ -89,8 +92,9 @@ class ForwardWatch:
         self._check_output = not head_was_told
         self._changed: dict[bool, bool] = {}  # in training and not: whether the model's output is not its head's
         self._judged = False  # whether logits were other than the head's
-        self._answered: Callable[[], torch.Tensor | None] = _nothing  # the logits of the latest loss
-        self._again = False  # whether a loss had logits that had labels already
+        self._logits: Callable[[], torch.Tensor | None] = _nothing  # of the latest loss
+        self._answered = False  # whether a loss gave labels since the latest forward pass
+        self._again = False  # whether another loss of the same logits, or of a pass beside it, was left out
         self._on_labels = Hook(on_labels)
         self._passed = False
         devices = len(model.device_ids) if isinstance(model, nn.DataParallel) and model.device_ids else 1
@@ -152,7 +156,9 @@ class ForwardWatch:
         """That logits are not the head's own, or had several labels, if so."""
         name = self._head.name
         judged = f"the model changes the output of {name!r}: recall, loss and forecasts are those of the model's output"
-        again = "the loss was called more than once with the same logits (mixup?): the labels of the first call count"
+        again = (
+            "the loss was called more than once in a step (mixup, guessed labels?): the labels of the first call count"
+        )
         return (*((judged,) if self._judged else ()), *((again,) if self._again else ()))
 
     @property
@@ -168,12 +174,12 @@ class ForwardWatch:
     def start_over(self) -> None:
         """Forget the forward passes that wait for labels, and the phase."""
         self._waiting.clear()
-        self._passed = False
+        self._passed = self._answered = False
         self.start_phase(None)
 
-    def start_phase(self, name: str | None) -> None:
+    def start_phase(self, name: str | None, *, of_loop: bool = False) -> None:
         """Forward passes belong to this phase of the user's; None for those that the model's mode tells apart."""
-        self.named, self._evaluated = name, False
+        self.named, self._of_loop, self._evaluated = name, of_loop, False
 
     def close(self) -> None:
         """Remove every hook."""
@@ -198,7 +204,10 @@ class ForwardWatch:
         if self._probe.running:
             return
         training = layer.training
-        if self.named is not None:
+        if self._answered:  # a new step: what is left of the last one had no labels
+            self._answered = False
+            self._waiting.clear()
+        if self._of_loop:
             self._leave_phase(training=training)
         if training and self.named is None and self._counters.training_forward(output.shape[0]):
             self._passed = True
@@ -261,27 +270,27 @@ class ForwardWatch:
         logits = arguments[0] if arguments else keywords.get("input")
         if target is None:
             return
-        if not self._passed and not self._waiting:  # the loss is of something else, or of the same logits again
-            self._again = self._again or (logits is not None and self._answered() is logits)
-            return
-        self._answered = weakref.ref(logits) if isinstance(logits, torch.Tensor) else _nothing
-        if len(self._waiting) < 2:
+        if self._answered:
+            self._again = self._again or (logits is not None and (self._logits() is logits or self._waits(logits)))
+        elif self._passed or self._waiting:  # without a forward before it, the loss is of something else
+            self._logits = weakref.ref(logits) if isinstance(logits, torch.Tensor) else _nothing
+            others = self._set_aside(logits) if len(self._waiting) > 1 else []
             self._on_labels(target)
-            return
-        others = self._set_aside(logits)
-        self._on_labels(target)
-        self._waiting.extend(others)
+            self._answered = True
+            self._waiting.extend(others)  # until the next forward pass, to know them again
+
+    def _waits(self, logits: Any) -> bool:
+        """Whether these are the logits of a forward pass that waits."""
+        return isinstance(logits, torch.Tensor) and any(_same(seen.outputs, logits) for seen in self._waiting)
 
     def _set_aside(self, logits: Any) -> list[Seen]:
         """Leave only the forward pass that gave these logits, and return the others; none if it is not found."""
-        if not isinstance(logits, torch.Tensor) or not logits.ndim:
+        if not self._waits(logits):
             return []
-        place = logits.data_ptr(), len(logits)
-        own = [seen for seen in self._waiting if (seen.outputs.data_ptr(), len(seen.outputs)) == place]
-        others = [seen for seen in self._waiting if own and seen is not own[-1]]
-        if own:
-            self._waiting.clear()
-            self._waiting.append(own[-1])
+        own = [seen for seen in self._waiting if _same(seen.outputs, logits)][-1]
+        others = [seen for seen in self._waiting if seen is not own]
+        self._waiting.clear()
+        self._waiting.append(own)
         return others
 
 
@@ -318,6 +327,11 @@ def drop_hooks(module: nn.Module, only: Hook | None = None) -> None:
 
 def _nothing() -> None:
     """Where there is no tensor to refer to."""
+
+
+def _same(outputs: torch.Tensor, logits: torch.Tensor) -> bool:
+    """Whether two tensors share their memory and rows."""
+    return logits.ndim > 0 and (outputs.data_ptr(), len(outputs)) == (logits.data_ptr(), len(logits))
 
 
 def _version(tensor: torch.Tensor) -> int | None:

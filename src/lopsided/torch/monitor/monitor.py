@@ -19,7 +19,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -188,16 +188,19 @@ class Monitor:
             self._counters.training_batch(observed, is_step=not self._counted_by_optimizer)
         self._own_seconds += time.perf_counter() - began
 
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
+    def phase(self, name: str) -> AbstractContextManager[None]:
         """Record the forward passes inside under `EpochRecord.phases[name]`: `with monitor.phase("test"): ...`.
 
         Use it for a second evaluation in an epoch, or for the training set in evaluation mode. Without it, forward
         passes belong to "train" or "held_out" by the mode of the model. Where nothing else is held out, a phase "val"
         is `held_out` too.
         """
+        return self._inside(name, of_loop=False)
+
+    @contextmanager
+    def _inside(self, name: str, *, of_loop: bool) -> Iterator[None]:
         before = self._watch.named
-        self.start_phase(name)
+        self._watch.start_phase(checked.phase_name(name), of_loop=of_loop)
         entered = self._watch.named
         try:
             yield
@@ -213,7 +216,7 @@ class Monitor:
         """Iterate over a loader inside a phase: `for x, y in monitor.batches(loader, "test")`."""
         if phase == "train":
             self._shown.behind(loader, self.head.classes)
-        with self.phase(phase):
+        with self._inside(phase, of_loop=True):
             yield from loader
 
     @property

@@ -63,13 +63,13 @@ class RecallWatch:
         `labels` those of the epoch, and `prior` the proportions in which classes are shown, None where an example may
         have several classes, as each logit is then judged alone."""
         train = sums.get(True)
+        if held_out is not None and held_out in sums:
+            self.evaluated, self.evaluated_at = held_out_rates(sums[held_out]), epoch
         if counts is None or train is None or not train.counts.any() or not np.isfinite(train.losses).all():
             return LookAhead()
         self.separated |= separation(train, rows, held_out, counts if prior is None else prior)
         if prior is None:
             self.separated = {name: found for name, found in self.separated.items() if not name.endswith(_OF_A_CHOICE)}
-        if held_out is not None and held_out in sums:
-            self.evaluated, self.evaluated_at = held_out_rates(sums[held_out]), epoch
         remembered = self.separated | self.before | self.evaluated
         if epoch > 2 * self.evaluated_at + 1:  # more epochs without an evaluation than up to it
             remembered = {name: found for name, found in remembered.items() if not name.startswith("held_out")}
