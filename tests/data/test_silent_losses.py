@@ -48,6 +48,28 @@ def test_texts_of_several_lines_beside_words_alone_stay(tmp_path, rows) -> None:
         open_table(path, ColumnChoice(whole=True))
 
 
+@pytest.mark.parametrize("classes", [2, 15, 30])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_two_stray_quotes_beside_words_alone_swallow_nothing_in_silence(tmp_path, classes, ordered) -> None:
+    """Also where the rows between are those of a class that occurs nowhere else."""
+    names = [f"class {place * classes // 90 if ordered else place % classes}" for place in range(90)]
+    rows = [f"word {place},{name}" for place, name in enumerate(names)]
+    last = max(place for place, name in enumerate(names) if name == names[0]) if ordered else 40
+    rows[0], rows[last] = f'"{rows[0]}', f'word {last}",{names[last]}'
+    (tmp_path / "d.csv").write_text("\n".join(["text,label", *rows, ""]))
+    with pytest.raises(InputError, match=f"begins in line 2 and holds the rows up to line {last + 2};"):
+        open_table(tmp_path / "d.csv", ColumnChoice(whole=True))
+
+
+def test_bars_in_texts_separate_no_columns(tmp_path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("id,title|year,label\n" + "".join(f"{n},A, or B|1990,x\n" for n in range(6)))
+    with pytest.raises(InputError, match="a whole csv file"):
+        open_table(path, ColumnChoice(whole=True))
+    path.write_text("a|b\n" + "one\ntwo\n" * 6)
+    assert open_table(path, ColumnChoice(needed=False, whole=True)).frame.column_names == ["a|b"]
+
+
 def test_words_that_are_bytes_are_words(tmp_path) -> None:
     """Of csv files in another encoding, and of parquet files whose writer did not say that bytes are text."""
     kinds = ["naïve", "plain", "plain"] * 20

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ SEEDS = Path(__file__).parent / "seeds"
 SECONDS = 120  # of each target, two at a time: ten minutes
 LONGEST = 4000  # bytes of an input
 _MEMORY_MB, _HANG_SECONDS = 3000, 20
-# atheris loses about 3 KB an input in code that it instruments (the same code without it: nothing), which in 400,000
+# atheris loses some KB an input in code that it instruments (the same code without it: nothing), which in 400,000
 # inputs would be taken for a reader's memory: so a process is replaced after this long, and its successor goes on.
-_SECONDS_OF_A_PROCESS = 30
+_SECONDS_OF_A_PROCESS, _INPUTS_OF_A_PROCESS = 30, 200_000
 
 
 def run(size: Size, seconds: int = SECONDS) -> list[Row]:
@@ -63,11 +64,10 @@ def _search(name: str, row: Row, seconds: int) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "corpus").mkdir()
-        runs, left = 0, seconds
-        while left > 0 and not row.lost:
-            this = min(left, _SECONDS_OF_A_PROCESS)
-            done = fuzz(name, folder, [f"-max_total_time={this}", str(folder / "corpus"), str(SEEDS / name)])
-            left -= this
+        runs, end = 0, time.monotonic() + seconds
+        while (left := end - time.monotonic()) >= 1 and not row.lost:
+            limits = [f"-max_total_time={min(int(left), _SECONDS_OF_A_PROCESS)}", f"-runs={_INPUTS_OF_A_PROCESS}"]
+            done = fuzz(name, folder, [*limits, str(folder / "corpus"), str(SEEDS / name)])
             found = re.search(r"stat::number_of_executed_units:\s+(\d+)", done.stderr)
             runs += int(found[1]) if found else 0
             broken = sorted(path for path in folder.glob("found-*") if not path.name.startswith("found-slow"))

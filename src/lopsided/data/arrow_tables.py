@@ -34,10 +34,8 @@ def open_parquet(path: Path, choice: ColumnChoice) -> Table:
 
     with reading("parquet", path):
         handle = pq.ParquetFile(path, **STREAMED)
-    check_distinct(handle.schema_arrow.names, str(path))
-    with reading("parquet", path):
+        check_distinct(handle.schema_arrow.names, str(path))  # which need not be UTF-8 in a damaged file
         held = checked_size(handle.metadata, path)
-
     if handle.metadata.num_rows == 0:
         raise InputError(f"at least one example in {path}", "none")
     listed = _feature_columns(handle.schema_arrow, path, replace(choice, needed=False))[1]

@@ -1,10 +1,12 @@
 """Reads a csv or tsv file as an Arrow table; common mistakes in such files raise an error that names them.
 
-The separator (comma, semicolon or tab) is found from the first lines.
+The separator (comma, semicolon, tab or vertical bar) is found from the first lines.
 
 Two stray quotes look like one cell of many lines. Such a cell is refused if its lines, read without the quotes, are
 rows of the file: each has as many cells as the header, with numbers in the columns that hold nothing else and known
-words in those that hold few. If no column is like that, nothing tells rows from lines of a text.
+words in those that hold few. Where no column is like that, or the words are unknown, it is refused if hardly another
+cell of the file has several lines: texts of several lines come in numbers, stray quotes do not. Commas with a blank
+behind them, in a file that has none elsewhere, belong to a text.
 
 Columns that are no features stay text where numbers would merge different spellings, such as 1, 01 and 1.0.
 """
@@ -29,6 +31,7 @@ _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _BYTES, _LINES = 1 << 20, 20
 _TYPED, _SUSPECTS = 1000, 100  # rows that say what a column holds; cells of several lines that are looked at
 _FEW = 10  # rows for each different word of a column that holds few
+_ALONE = 2  # cells of several lines in a file where they are no habit
 
 
 @dataclass(frozen=True)
@@ -158,6 +161,8 @@ class _Swallowed:
         self._delimiter, self._width, self._seen = delimiter, 0, 0
         self._numbers: list[bool] = []  # of the columns whether they hold nothing else, as far as was seen
         self._words: list[set[str]] = []  # that they hold
+        self._blanks = False  # whether cells begin with one
+        self._long = 0  # rows of several lines
         self._suspects: list[tuple[int, int, list[list[str]]]] = []
 
     def see(self, row: list[str], first: int, last: int) -> None:
@@ -167,10 +172,12 @@ class _Swallowed:
             self._width, self._numbers, self._words = len(row), [True] * len(row), [set() for _ in row]
         elif first == last and self._seen < _TYPED:
             self._seen += 1
+            self._blanks |= _blanks([row])
             for place, cell in enumerate(row[: self._width]):
                 self._numbers[place] &= not cell.strip() or is_number(cell)
                 self._words[place].add(cell)
         elif first < last and self._width > 1 and len(self._suspects) < _SUSPECTS:
+            self._long += 1
             rows = self._rows(row) if len(row) == self._width else []  # a row of another width is wrong in any case
             if all(len(one) == self._width for one in rows):
                 self._suspects.append((first, last, rows[:_LINES]))
@@ -185,11 +192,19 @@ class _Swallowed:
         words = {place: known for place, known in enumerate(self._words) if _FEW * len(known) <= self._seen}
         for place in numbers:
             words.pop(place, None)
-        for first, last, rows in self._suspects if numbers or words else ():
-            fits = all(not row[place].strip() or is_number(row[place]) for row in rows for place in numbers)
-            if fits and all(row[place] in known for row in rows for place, known in words.items()):
+        for first, last, rows in self._suspects:
+            if not all(not row[place].strip() or is_number(row[place]) for row in rows for place in numbers):
+                continue
+            known = all(row[place] in told for row in rows for place, told in words.items())
+            alone = self._long <= _ALONE and (self._blanks or not _blanks(rows))
+            if alone or (known and (numbers or words)):
                 return first, last
         return None
+
+
+def _blanks(rows: Iterable[list[str]]) -> bool:
+    """Whether a cell behind a separator begins with a blank."""
+    return any(cell.startswith(" ") for row in rows for cell in row[1:])
 
 
 def _parsed(
@@ -248,10 +263,13 @@ def csv_dialect(path: Path) -> Dialect:
     if len(begin) == _BYTES:  # the last line may be cut
         text = text[: text.rfind("\n") + 1]
     found = {mark: _rows(text, mark) for mark in (own, *(mark for mark in _NAMES if mark != own))}
+    alone = bool(found[own]) and len(found[own][0]) == 1
+    if not alone:
+        del found["|"]  # which stands in texts too: it separates columns where the usual separator makes none
     for mark, rows in found.items():
         if rows and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1:
             return Dialect(mark, _decimal(rows) if mark != "," else ".")
-    alone = bool(found[own]) and len(found[own][0]) == 1
+    found.pop("|", None)
     for mark, rows in found.items():
         if alone and rows and len(rows[0]) > 1:
             odd = next(place for place, row in enumerate(rows) if len(row) != len(rows[0]))

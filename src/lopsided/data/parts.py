@@ -145,11 +145,11 @@ def open_parts(data: Any) -> Parts:
 
 
 def _parts(found: Any, source: str) -> Parts:
-    check_distinct(found.schema.names, source)
     parts: list[DataPart] = []
     start = 0
     first: Any = None
     with reading("parquet", Path(source)):
+        check_distinct(found.schema.names, source)
         for fragment in found.get_fragments():
             own = set(fragment.physical_schema.names)
             first = own if first is None else first

@@ -7,9 +7,9 @@ There is one record for every format, so that score, audit and trial read files 
   sparse matrix as SciPy saves it.
 - .npy: the features, memory-mapped; labels come from a file of their own.
 - .parquet: one list column of features, else all numeric columns that are not columns beside; streamed by row groups.
-- .csv, .tsv (also .gz): numeric columns that are not columns beside are features; read whole. Commas, semicolons or
-  tabs. Likewise .feather and .arrow, .jsonl and .ndjson (one object a line), .xlsx (where openpyxl or python-calamine
-  is installed).
+- .csv, .tsv (also .gz): numeric columns that are not columns beside are features; read whole. Commas, semicolons,
+  tabs or vertical bars. Likewise .feather and .arrow, .jsonl and .ndjson (one object a line), .xlsx (where openpyxl or
+  python-calamine is installed).
 - a folder of parquet files, hive partitions too (`split=train/...`): their columns of numbers, streamed.
 - another folder: idx files (MNIST's layout), or one subfolder of images per class; hidden files are ignored.
 

@@ -120,9 +120,17 @@ def drawn_tasks(
 
 
 def halves_of(family: str, *, development: Sequence[Settings], held_out: Sequence[Settings]) -> list[Settings]:
-    """The development half of one draw and the held-out half of another."""
-    own = [settings for settings in development if split_of(family, settings) == "development"]
-    return own + [settings for settings in held_out if split_of(family, settings) == "held-out"]
+    """The development half of one draw and the held-out half of another, without tasks that were drawn before: where
+    settings have few values, two draws meet."""
+    known: set[str] = set()
+    found = []
+    for half, drawn in zip(SPLITS, (development, held_out), strict=True):
+        for settings in drawn:
+            content = canonical({name: value for name, value in settings.items() if name != "index"})
+            if split_of(family, settings) == half and (half == SPLITS[0] or content not in known):
+                found.append(settings)
+                known.add(content)
+    return found
 
 
 def constant(answer: Answer, times: Callable[[Settings], int] = lambda settings: 1) -> Forecaster[Answer]:

@@ -67,3 +67,25 @@ def test_many_small_classes_bring_no_warning() -> None:
     leak = labels + np.random.default_rng(0).uniform(-0.1, 0.1, labels.size)
     found = lopsided.audit(features=np.stack([leak, -leak], axis=1), labels=labels, checks=["label_leaks"])
     assert [one.check for one in found.skipped] == []
+
+
+@pytest.mark.parametrize(
+    ("kinds", "rows", "others"), [(20, 130, 1400), (10, 250, 1500), (40, 70, 1200), (9, 300, 1000)]
+)
+def test_codes_beside_a_class_of_many_values_are_a_leak(kinds, rows, others) -> None:
+    """A code of the closed cases, and a date or an amount of the open ones: most values are of one class."""
+    random = np.random.default_rng(0)
+    labels = np.r_[np.repeat(np.arange(kinds), rows), np.full(others, kinds)]
+    leak = np.r_[np.repeat(np.arange(kinds), rows), kinds + 1000 * random.random(others)]
+    found = lopsided.audit(np.column_stack([leak, random.random(labels.size)]), labels=labels, checks=CHECK)
+    assert [finding.subject for finding in found.findings] == ["column 0"]
+    assert not found.passed("at risk")
+
+
+@pytest.mark.parametrize(("classes", "rows"), [(300, 12), (500, 8)])
+def test_a_leak_of_many_classes_is_found_among_columns_that_are_passed_over(classes, rows) -> None:
+    random = np.random.default_rng(1)
+    labels = np.repeat(random.permutation(classes), rows)
+    leak = labels + random.uniform(-0.3, 0.3, labels.size)
+    found = lopsided.audit(np.column_stack([random.random(labels.size), leak]), labels=labels, checks=CHECK)
+    assert [finding.subject for finding in found.findings] == ["column 1"]

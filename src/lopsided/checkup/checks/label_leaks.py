@@ -30,7 +30,7 @@ LEAVES = 2
 TREES = 50
 HOPELESS = 0.9  # of the error of the largest class
 MOST_NAMED = 5
-_BINS = 64
+_BINS, _FOR_A_CLASS, _ROWS_OF_A_BIN = 64, 8, 8
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -94,14 +94,14 @@ def _columns(evidence: Evidence, rows: IntArray) -> dict[str, NDArray[Any]]:
 
 def _errors(values: NDArray[Any], codes: IntArray, learn: NDArray[np.bool_], usual: int) -> int:
     """Wrong answers on the rows that were not learned from."""
-    _, place = np.unique(values, return_inverse=True)
-    kinds, bins = int(place.max()) + 1, max(_BINS, 2 * int(codes.max() + 1))
-    binned = place if kinds <= bins or values.dtype.kind == "U" else place * bins // kinds
+    _, place, rows_of = np.unique(values, return_inverse=True, return_counts=True)
+    kinds, words = rows_of.size, values.dtype.kind == "U"
+    binned = place if kinds <= _BINS or words else _bins(rows_of, int(codes.max() + 1))[place]
     wrong = _majority_errors(binned, codes, learn)
     # a tree is grown where the bins are no worse than the largest class; where most rows are of other classes, a column
-    # that gives the label away shows in the bins too
+    # that gives the label away is clearly better in the bins too
     hopeless = 0.5 * usual if usual < 0.5 * codes.size else HOPELESS * 0.5 * usual
-    if values.dtype.kind == "U" or kinds <= _BINS or wrong > hopeless:
+    if words or kinds <= _BINS or wrong > hopeless:
         return wrong
     from sklearn.tree import DecisionTreeClassifier
 
@@ -112,6 +112,14 @@ def _errors(values: NDArray[Any], codes: IntArray, learn: NDArray[np.bool_], usu
         said = _fitted(tree, column[learn], codes[learn]).predict(column[~learn])
         wrong = min(wrong, int((said != codes[~learn]).sum()))
     return wrong
+
+
+def _bins(rows_of: IntArray, classes: int) -> IntArray:
+    """Of every value its bin: of about as many rows each, several for a class as long as each has some rows."""
+    rows = int(rows_of.sum())
+    bins = max(_BINS, min(_FOR_A_CLASS * classes, rows // _ROWS_OF_A_BIN))
+    before: IntArray = np.cumsum(rows_of) - rows_of
+    return before * bins // rows
 
 
 def _together(columns: list[NDArray[Any]], codes: IntArray, half: NDArray[np.bool_]) -> int:
