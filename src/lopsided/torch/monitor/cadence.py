@@ -1,6 +1,6 @@
 """Decides which epochs are measured in full, because geometry costs the same for long and short epochs.
 
-Recall, losses, counts and the cosines of up to FEW classifiers are taken in every epoch. NC1-NC4, the angles of class
+Recall, losses, counts and the cosines of up to MANY classifiers are taken in every epoch. NC1-NC4, the angles of class
 means and of more classifiers, the change of the layers and the activation patterns take as long as training a network
 of WEIGHTS weights on some hundred examples to some thousand; so an epoch of ENOUGH examples has them always, and of
 shorter epochs so few, one in RAREST at least, that they cost little. A larger network needs fewer examples. The FIRST
@@ -22,8 +22,7 @@ RAREST = 60  # epochs
 EPOCHS_OF_A_SPECTRUM = 4  # `spectra_every` is kept as long as every fourth epoch or more is measured in full
 FIRST = 3
 LATER, LATER_OF_MANY = 1.5, 2.0
-MANY = 256
-FEW = 64
+MANY = 64
 
 
 @dataclass

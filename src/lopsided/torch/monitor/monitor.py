@@ -36,7 +36,7 @@ from lopsided.theory.layer_peeled.solve import minority_of
 from lopsided.torch.loggers import Logger
 from lopsided.torch.monitor import monitor_arguments as checked
 from lopsided.torch.monitor.activation_probe import ActivationProbe
-from lopsided.torch.monitor.cadence import FEW, Cadence
+from lopsided.torch.monitor.cadence import MANY, Cadence
 from lopsided.torch.monitor.class_sums import SumsSnapshot, affordable_interval
 from lopsided.torch.monitor.early_warnings import EarlyWarnings, ImbalanceWarning
 from lopsided.torch.monitor.epoch_counters import EpochCounters, LabelCounts, nothing_seen, sparse_observation
@@ -247,7 +247,7 @@ class Monitor:
             none_of_any = np.zeros(self.head.classes)
             minority = self._minority_of(none_of_any if counts is None else counts)
             finite = bool(np.isfinite(weight).all())
-            angles = pairwise_angles(weight) if finite and (full or len(weight) <= FEW) else None
+            angles = pairwise_angles(weight) if finite and (full or len(weight) <= MANY) else None
             lengths = (np.linalg.norm(weight, axis=1) if angles is None else angles.lengths) if finite else None
             phases = {
                 phase: self._phase(sums, weight, angles, minority, full=full) for phase, sums in snapshots.items()
