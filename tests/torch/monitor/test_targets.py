@@ -144,6 +144,22 @@ def test_each_loss_is_of_the_forward_pass_that_gave_its_logits(step, said) -> No
     assert any("the labels of the first call count" in note for note in record.notes) == said
 
 
+def test_a_loss_that_could_be_of_several_passes_is_said() -> None:
+    def scaled(model, loss, inputs, labels, unlabelled):
+        answer = model(inputs)
+        model(unlabelled)
+        loss(answer / 2, labels)
+        return answer
+
+    def alone(model, loss, inputs, labels, unlabelled):
+        answer = model(inputs)
+        loss(answer / 2, labels)
+        return answer
+
+    notes = [semi_supervised(step)[0].notes for step in (scaled, alone)]
+    assert [any("the latest one counts" in note for note in found) for found in notes] == [True, False]
+
+
 def test_what_is_left_of_a_step_takes_no_labels_of_the_next_ones() -> None:
     """An epoch so long that batches are skipped: what is observed is the same with unlabelled passes as without."""
 

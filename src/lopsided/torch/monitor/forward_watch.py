@@ -95,6 +95,7 @@ class ForwardWatch:
         self._logits: Callable[[], torch.Tensor | None] = _nothing  # of the latest loss
         self._answered = False  # whether a loss gave labels since the latest forward pass
         self._again = False  # whether another loss of the same logits, or of a pass beside it, was left out
+        self._guessed = False  # whether several passes could have given the logits of a loss
         self._on_labels = Hook(on_labels)
         self._passed = False
         devices = len(model.device_ids) if isinstance(model, nn.DataParallel) and model.device_ids else 1
@@ -156,10 +157,10 @@ class ForwardWatch:
         """That logits are not the head's own, or had several labels, if so."""
         name = self._head.name
         judged = f"the model changes the output of {name!r}: recall, loss and forecasts are those of the model's output"
-        again = (
-            "the loss was called more than once in a step (mixup, guessed labels?): the labels of the first call count"
-        )
-        return (*((judged,) if self._judged else ()), *((again,) if self._again else ()))
+        again = "the loss was called again in a step (mixup, guessed labels?): the labels of the first call count"
+        guessed = "the loss was of other logits than those of several forward passes before it: the latest one counts"
+        told = {judged: self._judged, again: self._again, guessed: self._guessed}
+        return tuple(note for note, so in told.items() if so)
 
     @property
     def latest_outputs(self) -> torch.Tensor | None:
@@ -286,6 +287,8 @@ class ForwardWatch:
     def _set_aside(self, logits: Any) -> list[Seen]:
         """Leave only the forward pass that gave these logits, and return the others; none if it is not found."""
         if not self._waits(logits):
+            rows = len(logits) if isinstance(logits, torch.Tensor) and logits.ndim else -1
+            self._guessed = self._guessed or sum(len(seen.outputs) == rows for seen in self._waiting) > 1
             return []
         own = [seen for seen in self._waiting if _same(seen.outputs, logits)][-1]
         others = [seen for seen in self._waiting if seen is not own]
