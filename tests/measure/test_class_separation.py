@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn.covariance import ledoit_wolf
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from lopsided.core.errors import InputError
-from lopsided.measure.class_overlap import MOST_ROWS, class_overlap
+from lopsided.core.folds import deal
+from lopsided.measure.class_overlap import class_overlap
 from lopsided.measure.class_separation import adjusted_recalls, class_aucs, class_margins, nearest_recalls
 
 
@@ -71,19 +73,32 @@ def test_overlap_is_that_of_a_neighbour_search_and_does_not_depend_on_the_order(
     assert found.nearest_neighbour == pytest.approx([right[codes == k].mean() for k in range(4)], abs=1e-15)
     order = np.random.default_rng(1).permutation(codes.size)
     again = class_overlap(features[order], codes[order])
-    for name in ("counts", "nearest_mean", "nearest_neighbour"):
+    for name in ("nearest_mean", "nearest_neighbour"):
         assert getattr(again, name) == pytest.approx(getattr(found, name), abs=1e-12)
     # the linear rule deals folds anew: a class of 150 may change by a few examples
     assert again.linear[0] == pytest.approx(found.linear[0], abs=0.05)
 
 
-def test_many_rows_are_sampled_and_no_class_is_left_out() -> None:
-    codes = np.repeat([0, 1, 2], [2 * MOST_ROWS, 300, 1])
+def test_the_linear_rule_is_that_of_scikit_learn_on_the_folds() -> None:
     random = np.random.default_rng(0)
-    found = class_overlap(random.normal(size=(codes.size, 2)) + 3 * codes[:, None], codes)
-    assert found.counts.tolist() == [2 * MOST_ROWS, 300, 1]
-    assert np.isfinite(found.nearest_neighbour).all()
-    assert found.nearest_mean[0] > 0.9
+    codes = np.repeat(np.arange(4), [60, 30, 10, 5])
+    features = random.normal(size=(codes.size, 12)) @ random.normal(size=(12, 12)) + 3 * np.eye(12)[codes]
+    fold = deal(codes, None, 5, 0, 0)
+    right = np.zeros(codes.size)
+    for number in range(5):
+        train, test = fold != number, fold == number
+        means = np.stack([features[train & (codes == k)].mean(axis=0) for k in range(4)])
+        covariance, _ = ledoit_wolf(features[train] - means[codes[train]], assume_centered=True)
+        rule = np.linalg.solve(covariance, means.T)
+        scores = features[test] @ rule - (means.T * rule).sum(axis=0) / 2 + np.log(np.bincount(codes[train]))
+        right[test] = scores.argmax(axis=1) == codes[test]
+    expected = [right[codes == k].mean() for k in range(4)]
+    assert class_overlap(features, codes).linear == pytest.approx(expected, abs=1e-15)
+
+
+def test_classes_without_spread_are_told_apart() -> None:
+    found = class_overlap(np.repeat(np.eye(3), 10, axis=0), np.repeat(np.arange(3), 10))
+    assert found.linear.tolist() == found.nearest_mean.tolist() == [1.0, 1.0, 1.0]
 
 
 def test_bad_labels_and_inputs_are_refused() -> None:

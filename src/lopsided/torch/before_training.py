@@ -1,24 +1,24 @@
 """Forecasts the recall of every class before training, from the training examples and the planned training."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from torch.utils.data import DataLoader
 
 import torch
 from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray, IntArray
-from lopsided.measure.class_overlap import MOST_ROWS, class_overlap
+from lopsided.core.validation import FloatArray
+from lopsided.measure.class_overlap import Rates, class_overlap
 from lopsided.theory.recall_law import PlannedTraining, recall_before_training
+from lopsided.torch.comparable_rows import RowSample, comparable, model_inputs
 from lopsided.torch.monitor.head import unwrap
 from lopsided.torch.monitor.recall_outlook import RecallOutlook, outlook
 from lopsided.torch.monitor.run_forecast import WEAK_DECAY
 from lopsided.torch.monitor.run_settings import optimizer_settings
 from torch import nn
 
-RuleRates = tuple[FloatArray, FloatArray, FloatArray]  # by the nearest mean, the nearest neighbour, a linear rule
 _BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
@@ -40,7 +40,7 @@ def recall_before(
     Parameters
     ----------
     data : array, tensor, Dataset or DataLoader
-        The training examples: inputs (n, ...), or pairs (input, label).
+        The training examples: inputs (n, ...), pairs (input, label), or dicts with labels.
     labels : array of n class codes, optional
         Needed if `data` holds inputs alone.
     model : torch.nn.Module
@@ -58,8 +58,7 @@ def recall_before(
     attention : bool, optional
         Whether the network is a transformer. By default, guessed from the names of its modules.
     seed : int
-        Seed for drawing the rows to compare, if there are more than 6,000 in an array. Of a larger Dataset or
-        DataLoader, every so many of each class are compared.
+        Seed for the folds of the linear rule. Of more than 6,000 examples, every so many of each class are compared.
 
     Returns
     -------
@@ -82,27 +81,38 @@ def recall_before(
     batch = batch or getattr(getattr(data, "batch_sampler", None), "batch_size", None)
     if not batch:
         raise InputError("the batch size", "none", "give batch_size=")
-    inputs, codes, every = _examples(data, labels, features)
+    sample = _sampled(data, labels, features)
     modules = list(unwrap(model).modules())
     head = [module for module in modules if isinstance(module, nn.Linear)]
-    classes = head[-1].out_features if head and head[-1].out_features > every.max() else int(every.max()) + 1
-    overlap = class_overlap(inputs, codes, classes=classes, seed=seed)
+    classes = sample.counts.size
+    if head:
+        classes = max(classes, head[-1].out_features)
+    counts = np.pad(sample.counts, (0, classes - sample.counts.size)).astype(np.float64)
+    rows, codes = sample.taken()
+    overlap = class_overlap(rows, codes, classes=classes, seed=seed)
     settings = optimizer_settings(optimizer, head[-1].weight if head else None)
-    training = PlannedTraining(
-        steps=int(steps or max(1, round(float(epochs or 0) * every.size / int(batch)))),
-        batch_size=int(batch),
+    steps = steps or max(1, round(float(epochs or 0) * counts.sum() / int(batch)))
+    training = planned_training(model, settings, steps=int(steps), batch_size=int(batch), attention=attention)
+    return planned_outlook(counts, overlap.rates, training, _decay_notes(settings, training))
+
+
+def planned_training(
+    model: nn.Module, settings: Mapping[str, Any], *, steps: int, batch_size: int, attention: bool | None = None
+) -> PlannedTraining:
+    """What the law reads of a network and of the settings of its optimizer."""
+    modules = list(unwrap(model).modules())
+    return PlannedTraining(
+        steps=steps,
+        batch_size=batch_size,
         learning_rate=float(settings["learning_rate"] or 0.0),
         adaptive=settings["optimizer"] != "SGD",
         batch_norm=any(isinstance(module, _BATCH_NORMS) and _is_trained(module) for module in modules),
         attention=any("Attention" in type(one).__name__ for one in modules) if attention is None else attention,
     )
-    counts = np.bincount(every, minlength=classes).astype(np.float64)
-    rates = overlap.nearest_mean, overlap.nearest_neighbour, overlap.linear
-    return planned_outlook(counts, rates, training, _decay_notes(settings, training))
 
 
 def planned_outlook(
-    counts: FloatArray, rates: RuleRates, training: PlannedTraining, notes: tuple[str, ...] = ()
+    counts: FloatArray, rates: Rates, training: PlannedTraining, notes: tuple[str, ...] = ()
 ) -> RecallOutlook:
     """The outlook of a training that is planned, from the recalls of three simple rules on its examples; the skill
     benchmark scores it as well."""
@@ -125,30 +135,26 @@ def _decay_notes(settings: dict[str, Any], training: PlannedTraining) -> tuple[s
     )
 
 
-def _examples(data: Any, labels: Any, features: nn.Module | None) -> tuple[FloatArray, IntArray, IntArray]:
-    """Inputs, or features of the backbone, with their class codes; and the class codes of all examples, where a large
-    data set is read in part."""
-    if labels is not None:
-        rows, codes = torch.as_tensor(np.asarray(data)), np.asarray(labels)
-        every = codes
-    else:
-        rows, codes, every = _read(data)
-    if codes.ndim != 1 or codes.dtype.kind not in "iu" or len(codes) != len(rows) or codes.size < 2:
-        got = f"{codes.dtype} of shape {codes.shape} for {len(rows)} inputs"
-        raise InputError("one class code 0, 1, 2, ... for every input", got, "give labels=")
-    if features is not None:
-        rows = _outputs(features, rows)
-    inputs = np.asarray(rows.reshape(len(rows), -1).double().cpu().numpy())
-    return inputs, codes.astype(np.int64), every.astype(np.int64)
-
-
-def _read(data: Any) -> tuple[torch.Tensor, NDArray[Any], NDArray[Any]]:
-    """Inputs and labels of a part of the examples that is as large as can be compared, and the labels of all.
+def _sampled(data: Any, labels: Any, features: nn.Module | None) -> RowSample:
+    """A sample of the examples as comparable rows, or as features of the backbone.
 
     Every example is read once, in the order of its data set: a sampler may draw classes more often than they occur, and
-    would use up random numbers of the training. Of a larger set, every so many of each class are kept, so that the rest
-    need not fit into memory.
+    would use up random numbers of the training.
     """
+    sample = RowSample()
+    for inputs, codes in _batches(data) if labels is None else [([torch.as_tensor(np.asarray(data))], labels)]:
+        given = np.asarray(codes.cpu() if isinstance(codes, torch.Tensor) else codes)
+        if given.ndim != 1 or given.dtype.kind not in "iu" or len(given) != len(inputs[0]) or given.min(initial=0) < 0:
+            got = f"{given.dtype} of shape {given.shape} for {len(inputs[0])} inputs"
+            raise InputError("one class code 0, 1, 2, ... for every input", got, "give labels=")
+        sample.add(inputs, given.astype(np.int64), comparable if features is None else partial(_outputs, features))
+    if sample.counts.sum() < 2:
+        raise InputError("two training examples or more", int(sample.counts.sum()), "give a DataLoader that has some")
+    return sample
+
+
+def _batches(data: Any) -> Iterator[tuple[list[torch.Tensor], Any]]:
+    """Inputs and labels of a data set, of what a loader loads, or of any batches."""
     own = data if isinstance(data, DataLoader) else None
     whole = data if own is None else own.dataset
     loader: Iterable[Any] = data
@@ -156,31 +162,20 @@ def _read(data: Any) -> tuple[torch.Tensor, NDArray[Any], NDArray[Any]]:
         collate = None if own is None else own.collate_fn
         workers, own_random = 0 if own is None else own.num_workers, torch.Generator()
         loader = DataLoader(whole, 256, collate_fn=collate, num_workers=workers, generator=own_random)
-    share = min(1.0, MOST_ROWS / max(len(whole), 1)) if hasattr(whole, "__len__") else 1.0
-    rows, codes, every = [], [], []
-    reached: dict[int, int] = {}
     for batch in loader:
-        if not isinstance(batch, (tuple, list)) or len(batch) < 2 or not isinstance(batch[0], torch.Tensor):
-            raise InputError("batches (inputs, labels)", type(batch).__name__, "give arrays and labels=")
-        labels = torch.as_tensor(batch[1]).cpu().numpy()
-        kept = slice(None) if share == 1.0 or labels.ndim != 1 else _kept(labels, reached, share)
-        rows.append(batch[0][kept])
-        codes.append(labels[kept])
-        every.append(labels)
-    if not rows:
-        raise InputError("training examples", "none", "give a DataLoader that has some")
-    return torch.cat(rows), np.concatenate(codes), np.concatenate(every)
-
-
-def _kept(labels: NDArray[Any], reached: dict[int, int], share: float) -> list[int]:
-    """Of n examples of a class so far, share n, rounded up, are kept."""
-    kept = []
-    for place, label in enumerate(labels.tolist()):
-        before = reached.get(label, 0)
-        reached[label] = before + 1
-        if np.ceil(share * (before + 1)) > np.ceil(share * before):
-            kept.append(place)
-    return kept
+        if isinstance(batch, Mapping):
+            label = next((name for name in ("labels", "label") if name in batch), None)
+            inputs, labels = model_inputs((), batch, label), batch.get(label)
+        else:
+            pair = isinstance(batch, (tuple, list)) and len(batch) > 1
+            first, labels = (batch[0], batch[1]) if pair else (None, None)
+            several = tuple(first) if isinstance(first, (tuple, list)) else (first,)
+            inputs = model_inputs((), first, None) if isinstance(first, Mapping) else model_inputs(several, {}, None)
+        if not inputs or labels is None:
+            raise InputError(
+                "batches (inputs, labels), or dicts with labels", type(batch).__name__, "give arrays and labels="
+            )
+        yield inputs, labels
 
 
 def _outputs(network: nn.Module, rows: torch.Tensor) -> torch.Tensor:

@@ -9,7 +9,6 @@ import torch
 from lopsided.core.errors import InputError
 from lopsided.theory.recall_law import recall_forecast
 from lopsided.torch import Monitor, recall_before
-from lopsided.torch.before_training import _read
 from torch import nn
 
 
@@ -20,7 +19,7 @@ def trained(before: bool, epochs: int = 2):
     model, loss = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)), nn.CrossEntropyLoss()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     told = recall_before(inputs, labels, model=model, optimizer=optimizer, epochs=10, batch_size=28)
-    monitor = Monitor(model, loss=loss, optimizer=optimizer, epochs=10, before=told if before else None)
+    monitor = Monitor(model, loss=loss, optimizer=optimizer, epochs=10, before=told if before else False)
     for _ in range(epochs):
         for rows in torch.randperm(84).split(28):
             optimizer.zero_grad()
@@ -81,13 +80,3 @@ def test_the_training_data_will_do() -> None:
     assert monitor._ahead.before["before_score"].tolist() == list(told.scores)  # each example once, not as drawn
     with pytest.raises(InputError, match="the optimizer and either epochs or steps, but got optimizer"):
         Monitor(model, optimizer=optimizer, before=loader)
-
-
-def test_a_large_data_set_is_read_in_part(monkeypatch) -> None:
-    monkeypatch.setattr("lopsided.torch.before_training.MOST_ROWS", 50)
-    labels = torch.repeat_interleave(torch.arange(3), torch.tensor([300, 90, 7]))
-    data = torch.utils.data.TensorDataset(torch.randn(397, 4) + 9 * torch.eye(4)[labels], labels)
-    rows, codes, every = _read(torch.utils.data.DataLoader(data, batch_size=32, shuffle=True))
-    assert np.bincount(every).tolist() == [300, 90, 7]
-    assert np.bincount(codes).tolist() == [38, 12, 1]  # 50 / 397 of each, rounded up
-    assert rows.shape == (51, 4)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import torch
+from lopsided.measure.class_overlap import class_overlap
 
 from .reference import epochs, small_network
 
@@ -42,6 +43,13 @@ for together in (False, True):
         found.append(held_out)
     monitor.close()
     found.append(record.to_dict())
+optimizer, loss = torch.optim.AdamW(model.train().parameters()), nn.CrossEntropyLoss()
+monitor = Monitor(model, loss=loss, optimizer=optimizer, epochs=4, all_reduce=True)
+for rows in torch.arange(rank, len(labels), 2).split(10):
+    optimizer.zero_grad()
+    loss(model(inputs[rows]), labels[rows]).backward()
+    optimizer.step()
+found.append([monitor.end_epoch().evidence.before_score.tolist(), monitor._first.rates["nearest_neighbour"].tolist()])
 json.dump(found, open(f"{folder}/{rank}.json", "w"))
 dist.destroy_process_group()
 """
@@ -72,8 +80,10 @@ def test_two_gloo_processes(data, tmp_path) -> None:
     assert [worker.wait(timeout=300) for worker in workers] == [0, 0]
     torch.manual_seed(0)
     whole = epochs(small_network(), *data, 2, size=10, scatter_every=1).records[1].train
+    scores = []
     for rank in range(2):
-        alone, held_out, together = json.loads((tmp_path / f"{rank}.json").read_text())
+        alone, held_out, together, compared = json.loads((tmp_path / f"{rank}.json").read_text())
+        scores.append(compared)
         assert held_out == 80
         assert alone["train"]["examples"] == 40
         assert any(f"process {rank} of 2 saw only its own shard" in note for note in alone["notes"])
@@ -86,3 +96,8 @@ def test_two_gloo_processes(data, tmp_path) -> None:
             )
         assert together["train"]["loss"] == pytest.approx(whole.loss, rel=1e-6)
         assert [group["examples"] for group in together["train"]["groups"]] == [60, 0, 20]
+    # Each process compares its own examples: rank 0 has classes 0 and 2, rank 1 has 1 and 3, and both hold all of them.
+    assert scores[0] == scores[1]
+    inputs, labels = (part.numpy() for part in data)
+    own = [class_overlap(inputs[rank::2], labels[rank::2], classes=4).nearest_neighbour for rank in range(2)]
+    assert scores[0][1] == [own[k % 2][k] for k in range(4)]

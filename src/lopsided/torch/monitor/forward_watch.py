@@ -20,8 +20,10 @@ from typing import Any, NamedTuple
 import torch
 from lopsided.core.errors import InputError
 from lopsided.torch.code_checks import IGNORED
+from lopsided.torch.comparable_rows import model_inputs
 from lopsided.torch.monitor.activation_probe import ActivationProbe
 from lopsided.torch.monitor.epoch_counters import EpochCounters
+from lopsided.torch.monitor.first_inputs import FirstInputs
 from lopsided.torch.monitor.head import Head, check_output, named_module, unwrap
 from lopsided.torch.monitor.head_answer import changed_answer
 from torch import nn
@@ -36,6 +38,7 @@ class Seen(NamedTuple):
     outputs: torch.Tensor
     training: bool
     versions: tuple[int | None, int | None]
+    given: tuple[tuple[torch.Tensor, int | None], ...] = ()  # to the model, with their versions, while they are wanted
 
     @classmethod
     def of(cls, features: torch.Tensor, outputs: torch.Tensor, *, training: bool) -> "Seen":
@@ -46,6 +49,11 @@ class Seen(NamedTuple):
     def unchanged(self) -> bool:
         """Whether the tensors are unchanged since the forward pass."""
         return self.versions == (_version(self.features), _version(self.outputs))
+
+    @property
+    def inputs(self) -> list[torch.Tensor]:
+        """What the model was given; none where it wrote into that."""
+        return [one for one, _ in self.given] if all(_version(one) == version for one, version in self.given) else []
 
 
 class ForwardWatch:
@@ -63,6 +71,7 @@ class ForwardWatch:
         optimizer: Any,
         on_step: Callable[..., None],
         probe: ActivationProbe,
+        first: FirstInputs,
         head_was_told: bool,
         on_labels: Callable[[Any], None],
     ) -> None:
@@ -79,10 +88,11 @@ class ForwardWatch:
                 "write labels='labels', or call monitor.update(labels) after each forward pass",
             )
         self.seconds = 0.0  # spent here beyond what a hook costs
+        self._given: tuple[tuple[torch.Tensor, int | None], ...] = ()
         self.named: str | None = None  # the phase that the user named, which is no training
         self._of_loop = False  # whether it is that of a loop, which may be left early
         self._evaluated = False  # whether it had a pass in evaluation mode
-        self._model, self._head, self._counters, self._probe = model, head, counters, probe
+        self._model, self._head, self._counters, self._probe, self._first = model, head, counters, probe, first
         self._told = None if features is None else named_module(model, features)
         self._latest_features: torch.Tensor | None = None
         self._label_keyword = label_keyword
@@ -218,7 +228,7 @@ class ForwardWatch:
         if features is None:
             raise InputError("the features before the head", "none", "name a layer that runs before it with features=")
         versions = _version(features), _version(output)
-        self._waiting.append(Seen(features, output.detach(), training, versions))
+        self._waiting.append(Seen(features, output.detach(), training, versions, self._given))
 
     def _leave_phase(self, *, training: bool) -> None:
         """End a phase that evaluated when training goes on: a loop over `Monitor.batches` that was left early may not
@@ -235,6 +245,9 @@ class ForwardWatch:
             self._label_now = keywords.get(self._label_keyword)
             if self._shifts and isinstance(self._label_now, torch.Tensor):  # as the model does for its loss
                 self._label_now = torch.nn.functional.pad(self._label_now[..., 1:], (0, 1), value=IGNORED)
+        self._given = ()
+        if not self._first.done and self._model.training and self.named is None:
+            self._given = tuple((one, _version(one)) for one in model_inputs(arguments, keywords, self._label_keyword))
         if not self._probe.started and self._model.training:
             began = time.perf_counter()
             self._probe.start(arguments, keywords)
@@ -251,9 +264,15 @@ class ForwardWatch:
         if self._label_now is not None:
             labels, self._label_now = self._label_now, None
             self._on_labels(labels)
-        elif self._label_keyword is None and self._probe.started and list(self._changed.values()) == [False, False]:
+        elif self._outside_is_known:
             for handle in self._outer:  # nothing left to see from outside
                 handle.remove()
+
+    @property
+    def _outside_is_known(self) -> bool:
+        """Whether the model's own inputs and output have nothing more to show."""
+        unwatched = self._label_keyword is None and self._probe.started and self._first.done
+        return unwatched and list(self._changed.values()) == [False, False]
 
     def _as_answered(self, output: Any) -> None:
         """Take the model's output for the logits if it changes those of its head; the first forward of a mode tells."""
@@ -263,7 +282,7 @@ class ForwardWatch:
         found = changed_answer(seen.features, seen.outputs, output)
         self._changed[seen.training] = found is not None
         if found is not None:
-            self._waiting[-1] = Seen.of(*found, training=seen.training)
+            self._waiting[-1] = Seen.of(*found, training=seen.training)._replace(given=seen.given)
             self._judged = self._judged or found[1].shape == seen.outputs.shape
 
     def _saw_loss(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], __: Any) -> None:
@@ -347,4 +366,4 @@ def _joined(parts: list[Seen]) -> Seen:
     device = ordered[0].features.device
     features = torch.cat([part.features.to(device) for part in ordered])
     outputs = torch.cat([part.outputs.to(device) for part in ordered])
-    return Seen.of(features, outputs, training=ordered[0].training)
+    return Seen.of(features, outputs, training=ordered[0].training)._replace(given=parts[0].given)

@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from torch.utils.data import DataLoader
@@ -41,6 +41,7 @@ from lopsided.torch.monitor.class_sums import SumsSnapshot, affordable_interval
 from lopsided.torch.monitor.early_warnings import EarlyWarnings, ImbalanceWarning
 from lopsided.torch.monitor.epoch_counters import EpochCounters, LabelCounts, nothing_seen, sparse_observation
 from lopsided.torch.monitor.epoch_record import EpochRecord, PhaseRecord, classifier_record, phase_record
+from lopsided.torch.monitor.first_inputs import FirstInputs
 from lopsided.torch.monitor.forward_watch import ForwardWatch
 from lopsided.torch.monitor.head import Head, find_head, own_weight, unwrap, weight_count
 from lopsided.torch.monitor.latest_forecast import LatestForecast
@@ -101,7 +102,7 @@ class Monitor:
         steps: int | None = None,
         scheduler: Any = None,
         geometry_every: int | None = None,
-        before: RecallOutlook | DataLoader[Any] | None = None,
+        before: RecallOutlook | DataLoader[Any] | Literal[False] | None = None,
     ) -> None:
         model = checked.whole_parameters(model)
         given = None if counts is None else class_counts(counts)
@@ -144,6 +145,8 @@ class Monitor:
         self._targets = TargetReader(self.head, told_features=features is not None)
         self._unobserved = LabelCounts(self.head.classes)
         self._plan = TrainingPlan(epochs, steps, scheduler)
+        asked = before is None and optimizer is not None and self._plan.known
+        self._first = FirstInputs(unwrap(model), self.head, optimizer, self._shown, wanted=asked)
         self._counters = EpochCounters(*sparse_observation(self.head.classes, every))
         self._latest_minority: tuple[FloatArray, BoolArray] | None = None
         self._merging = LatestForecast(own_input=features is None)
@@ -158,6 +161,7 @@ class Monitor:
             optimizer=optimizer,
             on_step=self._run.stepped,
             probe=self._probe,
+            first=self._first,
             head_was_told=head is not None,
             on_labels=self.update,
         )
@@ -173,7 +177,7 @@ class Monitor:
             return
         seen = None if groups is not None else self._watch.take_usual(labels)
         if seen is not None:
-            rows, observed = (seen.features, seen.outputs, labels, None), labels.shape[0]
+            rows, given, observed = (seen.features, seen.outputs, labels, None), None, labels.shape[0]
         else:
             given = self._targets.read(labels, self._watch.latest_outputs)
             seen = self._watch.take(given.shape[0])
@@ -185,6 +189,7 @@ class Monitor:
         named = self._watch.named
         self._phases.add(seen.training if named is None else named, *rows)
         if seen.training and named is None:
+            self._first.add(seen.inputs, rows[0], labels if given is None else given)
             self._counters.training_batch(observed, is_step=not self._counted_by_optimizer)
         self._own_seconds += time.perf_counter() - began
 
@@ -232,6 +237,7 @@ class Monitor:
             raise nothing_seen(self._counters)
         epoch, counters = len(self.records), self._counters
         self._plan.end_epoch(counters.batches)
+        done = counters.steps or counters.all_batches
         counters.batches = 0  # from here on, `seen` counts the epoch as done
         with one_blas_thread():  # beside PyTorch's own threads, those of NumPy would wait for a core and burn it
             with quiet(self.head.device):
@@ -266,6 +272,11 @@ class Monitor:
                 full=full,
                 spectra=spectra,
             )
+            self._first.end_epoch(
+                labels,
+                usable=not (self._targets.mixed or self._targets.several or self._shown.resampled),
+                all_reduce=self._all_reduce,
+            )
             absent = () if labels is None or not self._shown.whole else tuple(np.flatnonzero(labels == 0).tolist())
             classifier = None if lengths is None else classifier_record(lengths, angles, minority)
             recall = [None if found is None else found.class_accuracy for found in (train, held_out)]
@@ -283,12 +294,13 @@ class Monitor:
                 seen=self.seen,
                 epoch=epoch,
                 merged=self._warnings.merged,
+                before=self._first.score(counts, settings, self._plan.steps(done, self.seen)),
             )
             said += ahead.warnings
         now = time.perf_counter()
         record = EpochRecord(
             epoch=epoch,
-            step=step if step is not None else counters.steps or counters.all_batches,
+            step=done if step is None else step,
             classifier=classifier,
             train=train,
             held_out=held_out,

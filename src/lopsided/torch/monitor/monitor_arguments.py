@@ -53,7 +53,9 @@ def made_before(
             )
         raw = getattr(optimizer, "optimizer", optimizer)  # Accelerate wraps the optimizer
         before = recall_before(before, model=model, optimizer=raw, epochs=epochs, steps=steps)
-    if before is None or (isinstance(before, RecallOutlook) and len(before.scores) == classes):
+    if before is None or before is False:
+        return None
+    if isinstance(before, RecallOutlook) and len(before.scores) == classes:
         return before
     got = f"{len(before.scores)} classes" if isinstance(before, RecallOutlook) else type(before).__name__
     raise InputError(

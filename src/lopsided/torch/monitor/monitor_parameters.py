@@ -59,7 +59,9 @@ geometry_every : int, optional
     Epochs between measurements of NC1-NC4, angles of class means, variances, layers and activation patterns. By
     default, 1 for epochs of 300,000 examples and more (600,000 for more than 256 classes; fewer for networks of more
     than 500,000 weights, in proportion), up to 60 for short ones.
-before : DataLoader or RecallOutlook, optional
-    The training data, or the result of `recall_before` on them. The forecasts of recall during training then also use
-    how far simple rules separate the classes. A DataLoader needs `optimizer` and `epochs` or `steps`.
+before : DataLoader, RecallOutlook or False, optional
+    Forecasts of recall use how far simple rules separate the classes of the training data. By default, a sample of the
+    inputs in the first epoch is compared, which needs `optimizer`, and `epochs`, `steps` or a schedule; False does
+    without. With the training data, or the result of `recall_before` on them, they are compared at once; a DataLoader
+    needs `optimizer` and `epochs` or `steps`.
 """)

@@ -27,6 +27,7 @@ LASTING = {
     "_run": ("largest_step", "forgetting"),
     "_lost": ("zero", "low", "said_low", "looks", "quiet_until"),
     "_ahead": ("said", "separated", "before", "evaluated", "evaluated_at"),
+    "_first": ("rates", "shown", "done"),
     "_targets": ("mixed", "several", "tables"),
     "_phases": ("points",),
     "_shown": ("largest",),
@@ -35,7 +36,7 @@ LASTING = {
     "_layers": ("starts",),
     "_probe": ("started", "inputs", "start_patterns"),
 }
-ARRAYS = {"separated", "evaluated", "before", "largest", "class_means"}  # also where a new monitor has none
+ARRAYS = {"separated", "evaluated", "before", "rates", "largest", "class_means"}  # also where a new monitor has none
 
 
 def state_of(monitor: "Monitor") -> dict[str, Any]:
@@ -71,6 +72,7 @@ def load_state(monitor: "Monitor", state: Mapping[str, Any]) -> None:
     monitor._counters.start_over()
     monitor._unobserved.take(monitor.head.device)
     monitor._watch.start_over()
+    monitor._first.start_over()
 
 
 def _kept(value: Any) -> Any:

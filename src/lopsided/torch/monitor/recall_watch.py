@@ -58,10 +58,12 @@ class RecallWatch:
         seen: float | None,
         epoch: int,
         merged: Sequence[int],
+        before: FloatArray | None = None,
     ) -> LookAhead:
         """`held_out` is the phase of the validation examples, None without any; `counts` are the examples there are,
         `labels` those of the epoch, and `prior` the proportions in which classes are shown, None where an example may
-        have several classes, as each logit is then judged alone."""
+        have several classes, as each logit is then judged alone; `before` is the score of a forecast before training,
+        where none was given at the start."""
         train = sums.get(True)
         if held_out is not None and held_out in sums:
             self.evaluated, self.evaluated_at = held_out_rates(sums[held_out]), epoch
@@ -70,7 +72,9 @@ class RecallWatch:
         self.separated |= separation(train, rows, held_out, counts if prior is None else prior)
         if prior is None:
             self.separated = {name: found for name, found in self.separated.items() if not name.endswith(_OF_A_CHOICE)}
-        remembered = self.separated | self.before | self.evaluated
+        remembered = (
+            ({} if before is None else {"before_score": before}) | self.separated | self.before | self.evaluated
+        )
         if epoch > 2 * self.evaluated_at + 1:  # more epochs without an evaluation than up to it
             remembered = {name: found for name, found in remembered.items() if not name.startswith("held_out")}
         evidence = class_evidence(train, counts, remembered, seen)

@@ -26,6 +26,11 @@ class TrainingPlan:
         self.epochs_done = 0
         self.batches_an_epoch = 0
 
+    @property
+    def known(self) -> bool:
+        """Whether the length of the training is planned."""
+        return bool(self._epochs or self._steps or self._moves)
+
     def end_epoch(self, batches: int) -> None:
         """An epoch of so many training batches is over; one that only evaluated is none of the plan's."""
         self.epochs_done += batches > 0
@@ -41,6 +46,10 @@ class TrainingPlan:
             moved = int(self._scheduler.last_epoch)
             shares.append((epochs if moved <= self.epochs_done else moved) / self._moves)
         return min(max(shares), 1.0) if shares else None
+
+    def steps(self, done: int, seen: float | None) -> int | None:
+        """Steps of the whole training, of which `done` are the share `seen`; None where its length is not known."""
+        return self._steps or (max(round(done / seen), 1) if seen else None)
 
 
 def schedule_length(scheduler: Any) -> int | None:

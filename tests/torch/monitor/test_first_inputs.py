@@ -1,0 +1,160 @@
+"""Without being asked, the monitor compares the inputs of the first epoch, and its forecasts rest on them."""
+
+import numpy as np
+import pytest
+
+import torch
+from lopsided.core.errors import InputError
+from lopsided.torch import Monitor, OversamplingSampler, recall_before
+from lopsided.torch.monitor import first_inputs
+from torch import nn
+
+pytestmark = pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")
+SIZES = [60, 20, 4]
+
+
+class Training:
+    """Three classes in a fixed order, so that the folds of the linear rule are those of the data set."""
+
+    def __init__(self, model: nn.Module, *, inputs: torch.Tensor | None = None, **options) -> None:
+        torch.manual_seed(0)
+        self.labels = torch.repeat_interleave(torch.arange(3), torch.tensor(SIZES))
+        own = torch.randn(84, 4) + torch.eye(4)[self.labels]
+        self.inputs = own if inputs is None else inputs
+        self.model, self.loss = model, nn.CrossEntropyLoss()
+        self.optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+        told = {"loss": self.loss, "optimizer": self.optimizer, "epochs": 10}
+        self.monitor = Monitor(model, **(told | options))
+
+    def epoch(self, rows: torch.Tensor | None = None, soften=lambda labels: labels):
+        self.model.train()
+        for part in (torch.arange(84) if rows is None else rows).split(28):
+            self.optimizer.zero_grad()
+            self.loss(self.model(self.inputs[part]), soften(self.labels[part])).backward()
+            self.optimizer.step()
+        return self.monitor.end_epoch()
+
+    def told(self, **options) -> list[float]:
+        asked = {"model": self.model, "optimizer": self.optimizer, "epochs": 10, "batch_size": 28}
+        return list(recall_before(self.inputs, self.labels, **asked, **options).scores)
+
+
+def mlp() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+
+
+def score(record) -> list[float]:
+    return record.evidence.before_score.tolist()
+
+
+def test_it_is_the_forecast_of_the_whole_training_set() -> None:
+    training = Training(mlp())
+    first, second = training.epoch(), training.epoch()
+    assert score(first) == score(second) == training.told()
+    assert training.monitor._first.done
+    training.epoch()
+    assert training.monitor._watch._given == ()
+
+
+def test_it_can_be_left_out_and_needs_a_plan_and_an_optimizer() -> None:
+    for options in ({"before": False}, {"epochs": None}, {"optimizer": None}):
+        assert np.isnan(score(Training(mlp(), **options).epoch())).all()
+    with pytest.raises(InputError, match="recall_before returns"):
+        Monitor(mlp(), before=True)
+
+
+def test_of_a_frozen_backbone_the_features_are_compared() -> None:
+    torch.manual_seed(1)
+    backbone = nn.Sequential(nn.Linear(4, 6), nn.ReLU())
+    model = nn.Sequential(*backbone, nn.Linear(6, 3))
+    for parameter in backbone.parameters():
+        parameter.requires_grad_(False)
+    training = Training(model)
+    # features go through float32 once more
+    assert score(training.epoch()) == pytest.approx(training.told(features=backbone), abs=1e-5)
+    model = nn.Sequential(*backbone, nn.Linear(6, 3))
+    head_only = Training(model)  # not frozen, but the optimizer has the head alone
+    head_only.monitor.close()
+    optimizer = torch.optim.AdamW(model[-1].parameters(), lr=1e-3)
+    head_only.optimizer = optimizer
+    head_only.monitor = Monitor(model, loss=head_only.loss, optimizer=optimizer, epochs=10)
+    assert score(head_only.epoch()) == pytest.approx(head_only.told(features=backbone), abs=1e-5)
+
+
+def test_pictures_and_tokens_are_as_recall_before_compares_them() -> None:
+    torch.manual_seed(2)
+    pictures = torch.rand(84, 1, 28, 28)
+    training = Training(nn.Sequential(nn.Flatten(), nn.Linear(784, 8), nn.ReLU(), nn.Linear(8, 3)), inputs=pictures)
+    assert score(training.epoch()) == training.told()
+    tokens = torch.randint(0, 50, (84, 12))
+    model = nn.Sequential(nn.EmbeddingBag(50, 8), nn.Linear(8, 3))
+    training = Training(model, inputs=tokens)
+    assert score(training.epoch()) == training.told()
+
+
+def test_a_part_of_an_epoch_is_not_the_whole() -> None:
+    training = Training(mlp(), counts=SIZES)
+    order = torch.randperm(84)
+    part = score(training.epoch(order[:28]))
+    assert np.isfinite(part).all()
+    assert part != training.told()
+    assert not training.monitor._first.done
+    training.epoch(order[28:56])
+    training.epoch(order[56:])
+    assert training.monitor._first.done
+    # the linear rule deals other folds to another order of rows; the other two rules are the same
+    fresh = Training(mlp())
+    fresh.epoch()
+    for rule in first_inputs.RULES[:2]:
+        assert training.monitor._first.rates[rule] == pytest.approx(fresh.monitor._first.rates[rule], abs=1e-12)
+
+
+def test_mixed_labels_and_repeated_examples_are_not_compared() -> None:
+    mixed = Training(mlp())
+    assert np.isnan(score(mixed.epoch(soften=lambda own: 0.9 * nn.functional.one_hot(own, 3) + 0.1 / 3))).all()
+    assert mixed.monitor._first.done
+    repeated = Training(mlp(), counts=SIZES)
+    sampler = OversamplingSampler(repeated.labels.tolist(), rate="balanced")
+    assert np.isnan(score(repeated.epoch(torch.tensor(list(sampler))))).all()
+
+
+def test_inputs_that_are_written_into_are_left_out() -> None:
+    class Shifting(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inside = mlp()
+
+        def forward(self, rows):
+            return self.inside(rows.sub_(1.0))
+
+    training = Training(Shifting())
+    assert np.isnan(score(training.epoch())).all()
+
+
+def test_a_state_keeps_what_was_compared() -> None:
+    training = Training(mlp())
+    was = score(training.epoch())
+    state = training.monitor.state_dict()
+    training.monitor.close()
+    other = Training(training.model)
+    other.monitor.load_state_dict(state)
+    assert score(other.epoch()) == was
+
+
+def test_many_classes_are_not_compared(monkeypatch) -> None:
+    monkeypatch.setattr(first_inputs, "MOST_CLASSES", 2)
+    assert np.isnan(score(Training(mlp()).epoch())).all()
+
+
+def test_ignored_labels_are_no_examples() -> None:
+    training = Training(mlp())
+    ignored = Training(mlp())
+    ignored.labels = ignored.labels.clone()
+    ignored.labels[::7] = -100
+    kept = ignored.labels >= 0
+    ignored_score = score(ignored.epoch())
+    assert np.isfinite(ignored_score).all()
+    assert ignored_score != score(training.epoch())
+    counts = np.bincount(ignored.labels[kept].numpy())
+    assert ignored.monitor._first.done
+    assert ignored.monitor._shown.examples.tolist() == counts.tolist()
