@@ -24,7 +24,7 @@ from scipy.optimize import minimize
 from lopsided.core.files import write_atomically
 from lopsided.core.seeds import generator
 from lopsided.skill.families import recall_early
-from lopsided.skill.recall_questions import before_of
+from lopsided.skill.recall_questions import before_of, inputs_at
 from lopsided.theory import recall_law
 from lopsided.theory.class_evidence import ClassEvidence
 from lopsided.theory.recall_law import CUTS, LOST, REFERENCE, RecallLaw
@@ -111,11 +111,12 @@ def features_at(
     row: dict[str, Any], mark: float, variant: str, before: RecallLaw | None
 ) -> tuple[Any, tuple[Any, Any] | None]:
     """Features of a task at a mark, and its validation examples as (right, all) where the variant reads them."""
-    inputs = recall_law.before_features(*before_of(row["settings"], row["seen"]))
     if mark == 0:
-        return inputs, None
-    told = {name: values for name, values in row["seen"]["marks"][str(mark)].items() if name != "posthoc"}
-    score = {} if before is None else {"before_score": before.score(inputs)}
+        return recall_law.before_features(*before_of(row["settings"], row["seen"])), None
+    told, inputs = inputs_at(row["seen"], mark)
+    score = {}
+    if before is not None:
+        score["before_score"] = before.score(recall_law.before_features(*before_of(row["settings"], inputs)))
     evidence, scored = ClassEvidence.of(told | score, seen=mark), variant.endswith(BEFORE)
     if variant.startswith("training"):
         return recall_law.training_features(evidence, before=scored), None

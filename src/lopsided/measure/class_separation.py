@@ -6,7 +6,10 @@ adjusted    recall after subtracting log n_k from the logits: what is left of th
 nearest     share of rows nearest to their own class mean, each left out of it: |h - m_{-i}| = n/(n-1) |h - m|
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
@@ -20,7 +23,7 @@ def class_margins(logits: FloatArray, codes: IntArray) -> FloatArray:
     n = np.arange(codes.size)
     own = others[n, codes]
     others[n, codes] = -np.inf
-    return _class_means(own - others.max(axis=1), codes, logits.shape[1])
+    return class_means(own - others.max(axis=1), codes, logits.shape[1])
 
 
 def class_aucs(logits: FloatArray, codes: IntArray) -> FloatArray:
@@ -42,7 +45,7 @@ def class_aucs(logits: FloatArray, codes: IntArray) -> FloatArray:
         own = codes == k
         below[own] = _sorted(columns[k], weights, own)
     # The weights of a class make 1. Of its own rows, with itself, a row has half below it in the mean.
-    ranks: FloatArray = (_class_means(below, codes, classes) - 0.5) / (present.sum() - 1)
+    ranks: FloatArray = (class_means(below, codes, classes) - 0.5) / (present.sum() - 1)
     return ranks
 
 
@@ -72,7 +75,7 @@ def _sorted(column: FloatArray, weights: FloatArray, own: BoolArray) -> FloatArr
 def adjusted_recalls(logits: FloatArray, codes: IntArray, counts: FloatArray) -> FloatArray:
     """Recall of every class under z - log counts, nan without rows; a class without examples counts as one."""
     predicted = (logits - np.log(np.maximum(counts, 1.0)).astype(logits.dtype)).argmax(axis=1)
-    return _class_means(predicted == codes, codes, logits.shape[1])
+    return class_means(predicted == codes, codes, logits.shape[1])
 
 
 def nearest_recalls(
@@ -99,10 +102,11 @@ def nearest_recalls(
             left_out = (distances[n, codes] + length).clip(0) * np.square(own / (own - 1)) - length
         distances[n, codes] = np.where(own > 1, left_out, np.inf)
     right = distances.argmin(axis=1) == codes
-    return _class_means(right & known[codes], codes, len(means))
+    return class_means(right & known[codes], codes, len(means))
 
 
-def _class_means(values: FloatArray, codes: IntArray, classes: int) -> FloatArray:
+def class_means(values: NDArray[Any], codes: IntArray, classes: int) -> FloatArray:
+    """The mean of the values of every class, nan without rows."""
     counts = np.bincount(codes, minlength=classes)
     with np.errstate(invalid="ignore"):
         means: FloatArray = np.bincount(codes, weights=values, minlength=classes) / np.where(counts > 0, counts, np.nan)

@@ -22,12 +22,27 @@ Seen = Mapping[str, Any]
 Law = Callable[[Settings, Seen], "RecallOutlook"]
 Recalls = Callable[[Settings, Seen], FloatArray]
 ANOTHER = "another run"
+INPUTS = "inputs_"  # the rates of simple rules on the inputs that the monitor was shown
 
 
-def evidence_at(settings: Settings, seen: Seen, mark: float, *, known: bool = True) -> ClassEvidence:
-    """What the first run had shown at a mark, and the forecast before it; `known` is whether the planned length is."""
+def evidence_at(
+    settings: Settings, seen: Seen, mark: float, *, known: bool = True, given: bool = False
+) -> ClassEvidence:
+    """What the first run had shown at a mark, and the forecast before it; `known` is whether the planned length is.
+
+    The forecast before training is that of the inputs that the monitor was shown until then, or, if the training data
+    are `given` to it, that of all of them.
+    """
+    told, inputs = inputs_at(seen, mark)
+    scores = before(settings, seen if given else inputs).scores
+    return ClassEvidence.of(told | {"before_score": scores}, seen=mark if known else None)
+
+
+def inputs_at(seen: Seen, mark: float) -> tuple[dict[str, Any], Seen]:
+    """What a run had shown at a mark, apart from what its inputs had until then, in the form of `seen`."""
     told = {name: values for name, values in seen["marks"][str(mark)].items() if name != "posthoc"}
-    return ClassEvidence.of(told | {"before_score": before(settings, seen).scores}, seen=mark if known else None)
+    rates = {name.removeprefix(INPUTS): told.pop(name) for name in list(told) if name.startswith(INPUTS)}
+    return told, {"before": {**seen["before"], **rates}}
 
 
 def before_of(settings: Settings, seen: Seen) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, PlannedTraining]:
@@ -52,13 +67,13 @@ def array(values: Sequence[float | None]) -> FloatArray:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
-def early(mark: float, *, inputs: bool = True, held_out: bool = True, known: bool = True) -> Law:
-    """What the monitor tells at a mark; `inputs` is whether a forecast before training was made."""
+def early(mark: float, *, inputs: bool = True, given: bool = False, held_out: bool = True, known: bool = True) -> Law:
+    """What the monitor tells at a mark; `inputs` is whether it compares inputs, `given` whether it has all of them."""
 
     def law(settings: Settings, seen: Seen) -> "RecallOutlook":
         from lopsided.torch.monitor import recall_outlook
 
-        evidence = evidence_at(settings, seen, mark, known=known)
+        evidence = evidence_at(settings, seen, mark, known=known, given=given)
         evidence = evidence if inputs else evidence.without_before()
         return recall_outlook.run_outlook(evidence if held_out else evidence.without_held_out())
 

@@ -26,12 +26,13 @@ FIRST_SEED = 100  # of a run's examples, start and order; smaller ones are those
 def measure(settings: Settings, seed: int) -> Numbers:
     """Evidence and outcome of the first run, and the outcome of another."""
     first, second = (WatchedRun(settings, FIRST_SEED + seed + place) for place in (0, 1))
+    overlap = first.overlap()
     marks = {str(mark): rounded(evidence) for mark, evidence in first.train()}
     for _ in second.train(record=False):
         pass
     recall = first.test_recalls()
     return {
-        "seen": {"marks": marks, "before": first.overlap(), "another run": rounded_list(second.test_recalls()[0])},
+        "seen": {"marks": marks, "before": overlap, "another run": rounded_list(second.test_recalls()[0])},
         "truth": {
             "recall": rounded_list(recall[0]),
             "adjusted": rounded_list(recall[1]),
@@ -69,12 +70,12 @@ class WatchedRun:
         steps, batch = self.settings["steps"], self.settings["batch"]
         inputs, codes = torch.from_numpy(self.split.inputs), torch.from_numpy(self.split.codes)
         order, n = generator(self.seed, "recall order"), len(codes)
-        epoch = max(1, math.ceil(n / batch))
+        epoch = max(1, n // batch)
         ends = {max(1, round(mark * steps)): mark for mark in MARKS}
-        # one epoch before each mark the record is reset, so that it has only the latest epoch
-        starts = {end - epoch for end in ends} - set(ends)
+        # One epoch before each mark the record is reset, so that it has only the latest epoch; the first one is whole.
+        starts = {max(end - epoch, epoch) for end in ends if end >= 1.5 * epoch} - set(ends)
         watched = {"loss": self.loss, "optimizer": self.optimizer, "layers": False, "patterns": 0, "geometry_every": 1}
-        monitor = Monitor(self.model, counts=self.counts, **watched) if record else None
+        monitor = Monitor(self.model, counts=self.counts, steps=steps, **watched) if record else None
         was, place, queue = torch.get_num_threads(), n, torch.arange(0)
         torch.set_num_threads(1)
         try:
@@ -136,17 +137,13 @@ class WatchedRun:
         return recalls(predicted, self.split.codes, self.settings["classes"])
 
     def overlap(self) -> Numbers:
-        """What simple rules say about the training data; of a frozen backbone, about its features."""
-        from lopsided.measure.class_overlap import class_overlap
+        """What simple rules say about the training data, as `recall_before` compares them."""
+        from lopsided.torch.before_training import training_overlap
+        from lopsided.torch.monitor.first_inputs import RULES
 
-        flat = self.split.inputs if self.settings["network"] == "frozen backbone" else self.split.flat
-        found = class_overlap(flat, self.split.codes, classes=self.settings["classes"], seed=self.seed)
-        return {
-            "counts": self.counts.tolist(),
-            "nearest_mean": rounded_list(found.nearest_mean),
-            "nearest_neighbour": rounded_list(found.nearest_neighbour),
-            "linear": rounded_list(found.linear),
-        }
+        counts, found = training_overlap(self.split.inputs, self.split.codes, classes=self.settings["classes"])
+        rates = {rule: rounded_list(recalls) for rule, recalls in zip(RULES, found, strict=True)}
+        return {"counts": counts.tolist(), **rates}
 
 
 def recalls(predicted: IntArray, codes: IntArray, classes: int) -> FloatArray:
@@ -174,10 +171,13 @@ def _closed(monitor: Any, counts: IntArray | None = None) -> dict[str, Any]:
     if counts is None:
         return {}
     found = record.evidence.to_dict()
-    found["counts"] = counts.tolist()
-    found["posthoc"] = [record.posthoc.gain, record.posthoc.low, record.posthoc.high]
-    del found["seen"]
-    return dict(found)
+    del found["seen"], found["before_score"]
+    return {
+        **found,
+        "counts": counts.tolist(),
+        "posthoc": [record.posthoc.gain, record.posthoc.low, record.posthoc.high],
+        **{f"inputs_{rule}": rates for rule, rates in monitor._first.rates.items()},
+    }
 
 
 def _schedule(name: str, step: int, steps: int) -> float:

@@ -5,8 +5,9 @@ step. The forecaster sees a validation set of its own; the outcome is measured o
 
 Two kinds of draw, each with a salt of its own: the first has short tails of pictures and texts, most of them hard. The
 wider one has what the first leaves out: easy classes, up to 300 of them (clusters with one or more centres), milder
-tails, longer training, and validation sets of up to 200 examples a class. The held-out half of the first draw was
-scored twice; in its place stands that of a fresh draw of the same kind.
+tails, longer training, and validation sets of up to 200 examples a class. The development half is that of all draws; of
+those whose held-out half was scored, that half is used up, and that of the latest draw of each kind stands in its
+place.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,13 +21,14 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import IntArray
 from lopsided.engine.task import Settings
 from lopsided.skill.family import FRESH_SALT, halves_of
-from lopsided.skill.small_networks import halved, read_pictures
+from lopsided.skill.small_networks import read_pictures
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
 SALT = 20261117  # of the first draw, and with it of its split into halves: no earlier family used it
 WIDER_SALT = 20261119
+LATEST_SALT = 20261121
 # architecture -> number of tasks, largest number of steps that is feasible on two cores
 NETWORKS = {
     "mlp": (44, 1500),
@@ -49,10 +51,12 @@ def tasks() -> Sequence[Settings]:
         _draw(SALT, NETWORKS, _drawn),
         _draw(WIDER_SALT, WIDER_NETWORKS, _wider),
         _draw(FRESH_SALT, NETWORKS, _drawn),
+        _draw(LATEST_SALT, NETWORKS, _drawn),
+        _draw(LATEST_SALT, WIDER_NETWORKS, _wider),
     )
-    ends = np.cumsum([len(draw) for draw in draws])
+    latest = len(draws[-2]) + len(draws[-1])
     numbered = [{"index": index, **settings} for index, settings in enumerate(chain(*draws))]
-    return halves_of("skill-recall-early", development=numbered[: ends[1]], held_out=numbered[ends[0] :])
+    return halves_of("skill-recall-early", development=numbered, held_out=numbered[-latest:])
 
 
 def _draw(
@@ -159,7 +163,7 @@ def counts_of(settings: Settings) -> IntArray:
 
 
 class Split(NamedTuple):
-    """Inputs and codes to train on, to validate with, and to test on; `flat` are the training inputs as numbers."""
+    """Inputs and codes to train on, to validate with, and to test on."""
 
     inputs: Any
     codes: IntArray
@@ -167,7 +171,6 @@ class Split(NamedTuple):
     held_out_codes: IntArray
     test: Any
     test_codes: IntArray
-    flat: Any
 
 
 @lru_cache(maxsize=3)
@@ -212,8 +215,7 @@ def drawn(settings: Settings, seed: int) -> Split:
     codes = [np.repeat(np.arange(len(rows)), [part.size for part in rows]) for rows in (train, held_out, test)]
     rows = [np.concatenate(part) for part in (train, held_out, test)]
     inputs, shown_inputs, test_inputs = pool[rows[0]], test_pool[rows[1]], test_pool[rows[2]]
-    flat = _as_numbers(settings["data"], inputs)
-    return Split(inputs, codes[0], shown_inputs, codes[1], test_inputs, codes[2], flat)
+    return Split(inputs, codes[0], shown_inputs, codes[1], test_inputs, codes[2])
 
 
 def _clusters(settings: Settings, seed: int) -> Split:
@@ -231,15 +233,4 @@ def _clusters(settings: Settings, seed: int) -> Split:
     train, held_out, test = (
         examples(many) for many in (counts_of(settings), np.full(classes, settings["held_out"]), np.full(classes, TEST))
     )
-    return Split(*train, *held_out, *test, train[0])
-
-
-def _as_numbers(data: str, inputs: Any) -> Any:
-    """What simple rules compare: pixels, or how often each character occurs."""
-    if data != "languages":
-        return halved(inputs).reshape(len(inputs), -1)
-    from lopsided.data.message_catalogues import CHARACTERS
-
-    found = np.zeros((len(inputs), CHARACTERS))
-    np.add.at(found, (np.arange(len(inputs))[:, None], inputs), 1.0)
-    return found[:, 1:]
+    return Split(*train, *held_out, *test)

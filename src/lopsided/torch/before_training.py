@@ -81,19 +81,25 @@ def recall_before(
     batch = batch or getattr(getattr(data, "batch_sampler", None), "batch_size", None)
     if not batch:
         raise InputError("the batch size", "none", "give batch_size=")
-    sample = _sampled(data, labels, features)
-    modules = list(unwrap(model).modules())
-    head = [module for module in modules if isinstance(module, nn.Linear)]
-    classes = sample.counts.size
-    if head:
-        classes = max(classes, head[-1].out_features)
-    counts = np.pad(sample.counts, (0, classes - sample.counts.size)).astype(np.float64)
-    rows, codes = sample.taken()
-    overlap = class_overlap(rows, codes, classes=classes, seed=seed)
+    head = [module for module in unwrap(model).modules() if isinstance(module, nn.Linear)]
+    outputs = head[-1].out_features if head else 0
+    counts, rates = training_overlap(data, labels, features=features, classes=outputs, seed=seed)
     settings = optimizer_settings(optimizer, head[-1].weight if head else None)
     steps = steps or max(1, round(float(epochs or 0) * counts.sum() / int(batch)))
     training = planned_training(model, settings, steps=int(steps), batch_size=int(batch), attention=attention)
-    return planned_outlook(counts, overlap.rates, training, _decay_notes(settings, training))
+    return planned_outlook(counts, rates, training, _decay_notes(settings, training))
+
+
+def training_overlap(
+    data: Any, labels: Any = None, *, features: nn.Module | None = None, classes: int = 0, seed: int = 0
+) -> tuple[FloatArray, Rates]:
+    """Training examples of every class, and its recalls by three simple rules; of more classes than `classes` if the
+    labels have more."""
+    sample = _sampled(data, labels, features)
+    rows, codes = sample.taken()
+    classes = max(classes, sample.counts.size)
+    counts = np.pad(sample.counts, (0, classes - sample.counts.size)).astype(np.float64)
+    return counts, class_overlap(rows, codes, classes=classes, seed=seed).rates
 
 
 def planned_training(

@@ -8,7 +8,7 @@ before training is ignored. The numbers go to the trainer's logger.
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from torch.utils.data import DataLoader
 
@@ -84,7 +84,7 @@ class LightningMonitor(TrainerMonitor, Callback):  # type: ignore[misc]  # Light
         steps: int | None = None,
         scheduler: Any = None,
         geometry_every: int | None = None,
-        before: RecallOutlook | DataLoader[Any] | None = None,
+        before: RecallOutlook | DataLoader[Any] | Literal[False] | None = None,
     ) -> None:
         self._keep({**locals(), "labels": None, "groups": None}, report)
         super().__init__()

@@ -10,7 +10,7 @@ says why; recall is forecast all the same.
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from torch.utils.data import DataLoader
 
@@ -73,7 +73,7 @@ class TransformersMonitor(TrainerMonitor, TrainerCallback):  # type: ignore[misc
         steps: int | None = None,
         scheduler: Any = None,
         geometry_every: int | None = None,
-        before: RecallOutlook | DataLoader[Any] | None = None,
+        before: RecallOutlook | DataLoader[Any] | Literal[False] | None = None,
     ) -> None:
         self._keep(locals(), report)
         self._labels, self._owed, self._evaluated = labels, False, 0

@@ -21,9 +21,10 @@ MAIN = 0.2
 
 def _laws(mark: float) -> dict[str, Law]:
     return {
-        DEFAULT: early(mark, inputs=False),  # as `Monitor` makes it by default
-        "with the forecast before training": early(mark),
-        "from training alone": early(mark, inputs=False, held_out=False),
+        DEFAULT: early(mark),  # as `Monitor` makes it by default
+        "given the training data": early(mark, given=True),
+        "without the inputs": early(mark, inputs=False),
+        "from training alone": early(mark, held_out=False),
         "length not known": early(mark, known=False),
     }
 

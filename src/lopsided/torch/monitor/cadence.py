@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 
 ENOUGH = 300_000  # examples
-ENOUGH_OF_MANY = 600_000  # for more than MANY classes
+ENOUGH_OF_MANY = 1_200_000  # for more than MANY classes
 WEIGHTS = 500_000
 RAREST = 60  # epochs
 EPOCHS_OF_A_SPECTRUM = 4  # `spectra_every` is kept as long as every fourth epoch or more is measured in full

@@ -69,7 +69,7 @@ class EpochCounters:
         if is_step:
             self.batch_size = max(self.batch_size, rows)
 
-    def stepped(self, *_: object) -> None:
+    def stepped(self) -> None:
         """The optimizer took a step."""
         self.steps += 1
         self.batch_size = max(self.batch_size, self._rows_since_step)
@@ -120,7 +120,7 @@ class LabelCounts:
     def add(self, codes: torch.Tensor) -> None:
         """Count these class codes, which nobody writes into; codes of no class are left out."""
         self._waiting.append(codes)
-        self._rows += len(codes)
+        self._rows += codes.shape[0]
         if self._rows >= MOST_WAITING:
             self._flush()
 

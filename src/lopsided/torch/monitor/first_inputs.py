@@ -55,7 +55,7 @@ class FirstInputs:
             return
         codes = labels.detach().cpu().numpy().astype(np.int64)
         known = (codes >= 0) & (codes < self._head.classes)
-        if self.shown and (told := self._counts.told) is not None:  # no example is compared with itself
+        if (told := self._counts.told) is not None:  # no example is compared with itself
             reached = np.pad(self._sample.counts, (0, self._head.classes - self._sample.counts.size))
             known[known] &= (reached < told)[codes[known]]
         if not known.all():
@@ -68,7 +68,7 @@ class FirstInputs:
             return
         told, latest = self._counts.told, int(labels.sum())
         self.shown += latest
-        complete = not usable or told is None or self.shown + latest > told.sum()
+        complete = not usable or told is None or self.shown + latest > told.sum()  # another would repeat examples
         if usable and (complete or self.shown >= GROWN * self._compared):
             self.rates, self._compared = self._compare(all_reduce=all_reduce), self.shown
         if complete:

@@ -106,7 +106,7 @@ class ForwardWatch:
         self._answered = False  # whether a loss gave labels since the latest forward pass
         self._again = False  # whether another loss of the same logits, or of a pass beside it, was left out
         self._guessed = False  # whether several passes could have given the logits of a loss
-        self._on_labels = Hook(on_labels)
+        self._on_labels, self._on_step = weakref.WeakMethod(on_labels), on_step
         self._passed = False
         devices = len(model.device_ids) if isinstance(model, nn.DataParallel) and model.device_ids else 1
         self._waiting: deque[Seen] = deque(maxlen=max(MOST_WAITING, devices))
@@ -121,7 +121,7 @@ class ForwardWatch:
             self._handles.append(loss.register_forward_hook(Hook(self._saw_loss), with_kwargs=True))
         raw = getattr(optimizer, "optimizer", optimizer)  # Accelerate wraps the optimizer
         if raw is not None and hasattr(raw, "register_step_post_hook"):
-            self._handles += [raw.register_step_post_hook(Hook(action)) for action in (counters.stepped, on_step)]
+            self._handles.append(raw.register_step_post_hook(Hook(self._stepped)))
 
     def take(self, rows: int) -> Seen:
         """Inputs and outputs of the head in the latest forward pass, or in the latest few if these together have
@@ -263,7 +263,7 @@ class ForwardWatch:
             self._as_answered(output)
         if self._label_now is not None:
             labels, self._label_now = self._label_now, None
-            self._on_labels(labels)
+            self._labelled(labels)
         elif self._outside_is_known:
             for handle in self._outer:  # nothing left to see from outside
                 handle.remove()
@@ -295,9 +295,17 @@ class ForwardWatch:
         elif self._passed or self._waiting:  # without a forward before it, the loss is of something else
             self._logits = weakref.ref(logits) if isinstance(logits, torch.Tensor) else _nothing
             others = self._set_aside(logits) if len(self._waiting) > 1 else []
-            self._on_labels(target)
+            self._labelled(target)
             self._answered = True
             self._waiting.extend(others)  # until the next forward pass, to know them again
+
+    def _labelled(self, labels: Any) -> None:
+        if (action := self._on_labels()) is not None:
+            action(labels)
+
+    def _stepped(self, *_: object) -> None:
+        self._counters.stepped()
+        self._on_step()
 
     def _waits(self, logits: Any) -> bool:
         """Whether these are the logits of a forward pass that waits."""

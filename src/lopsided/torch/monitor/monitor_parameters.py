@@ -57,7 +57,7 @@ scheduler : learning-rate scheduler, optional
     Gives the planned length if neither `epochs` nor `steps` does.
 geometry_every : int, optional
     Epochs between measurements of NC1-NC4, angles of class means, variances, layers and activation patterns. By
-    default, 1 for epochs of 300,000 examples and more (600,000 for more than 256 classes; fewer for networks of more
+    default, 1 for epochs of 300,000 examples and more (1,200,000 for more than 64 classes; fewer for networks of more
     than 500,000 weights, in proportion), up to 60 for short ones.
 before : DataLoader, RecallOutlook or False, optional
     Forecasts of recall use how far simple rules separate the classes of the training data. By default, a sample of the

@@ -211,7 +211,7 @@ class RunReader:
         if optimizer is not None:  # at the end of the first epoch a scheduler may have lowered it already
             self.largest_step = self._start_epoch()["learning_rate"] or 0.0
 
-    def stepped(self, *_: object) -> None:
+    def stepped(self) -> None:
         """The optimizer took a step."""
         if self._versions is None:
             self._versions = {id(part): part._version for part in self._model.parameters()}
