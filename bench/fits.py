@@ -1,6 +1,6 @@
-"""The constants of the merging law, fitted again to the measured tasks, and how far those bear the survival law out;
-those of the regions of benign overfitting, fitted again to the cells of the claim bo-phase; those of the skill
-families on groups and curation, and how near the best the ones are that were chosen by hand.
+"""The constants of the merging law and of the survival law, fitted again to the measured tasks; those of the regions of
+benign overfitting, fitted again to the cells of the claim bo-phase; those of the skill families on groups and curation,
+and how near the best the ones are that were chosen by hand.
 
 `lopsided bench fits` prints them beside the committed ones; a test holds the two against each other.
 `python -m bench.fits FILE [STORE]` writes the file of measured tasks anew, from a store of the skill benchmark.
@@ -20,7 +20,6 @@ from bench.laws.survival_fit import survival_fits
 from lopsided.checkup.checks.noise_ratios import CONSTANTS
 from lopsided.skill.benchmark import families, rows_of
 from lopsided.theory import merging_law
-from lopsided.theory.survival_law import SPREAD
 
 
 def run(quick: bool) -> Iterator[dict[str, Any]]:
@@ -31,8 +30,7 @@ def run(quick: bool) -> Iterator[dict[str, Any]]:
         note = _told(asdict(one.law), one.errors_by_name, committed)
         yield {"what": f"{name}, {len(one.without)} tasks", "note": note}
     for name, law in survival_fits(tasks).items():
-        spread = f"; scatter about the committed law {law.spread:.2g} (its odds assume {SPREAD:g})"
-        yield {"what": f"{name}, {law.tasks} tasks", "note": _told(law.constants, law.errors, law.committed) + spread}
+        yield {"what": f"{name}, {law.tasks} tasks", "note": _told(law.constants, law.errors, law.committed)}
     regions, errors = overfitting_fit.fitted()
     yield {"what": "regions of benign overfitting", "note": _told(asdict(regions), errors, asdict(CONSTANTS))}
     yield from _groups(groups_fit.measured())

@@ -251,7 +251,7 @@ def test_sizes_and_forecasts() -> None:
     pilot = {"weight_energy": 2.0, "centred_mean_energy": 16.0, "loss": 0.05, "hidden_layers": 2}
     # balanced classes: every recipe gives the simplex frame, cosine -1/9
     for value in forecasts({**SMALL, "ratio": 1}, pilot).values():
-        assert value == pytest.approx(-1 / 9)
+        assert value == pytest.approx(-1 / 9, abs=1e-6)  # the survival law: a chance of 1e-7 that one is lost
     # lambda = 0.01 sqrt(2/16) > n_B/N = 1/501 at R = 100: collapsed exactly
     assert forecasts({**SMALL, "ratio": 100}, pilot)[MULTIPLIER] == pytest.approx(1.0)
     far = forecasts({**SMALL, "ratio": 300}, pilot)

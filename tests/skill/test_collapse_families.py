@@ -1,6 +1,6 @@
 """The collapse families: specifications, one tiny task measured and scored, truths read off made-up angles."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -108,6 +108,25 @@ def test_the_monitors_forecast_answers_by_its_classes_at_risk(measured, monkeypa
     monkeypatch.setattr(public, "network_forecast", rest_lost)
     after = [choice.answer for choice in recipe(settings, numbers["seen"])]
     assert after.count("lost") > before.count("lost")
+
+
+@pytest.mark.parametrize("name", ["constant multiplier of the pilot", "measured energies of the pilot"])
+def test_the_collapse_forecast_answers_by_its_collapsed_classes(measured, monkeypatch, name) -> None:
+    """So does `lopsided collapse`, beside which the score of these recipes stands."""
+    module, settings, numbers = measured
+    recipe = module.FAMILY.question.recipes[name]
+
+    def collapsing(which):
+        class Made:
+            collapsed: ClassVar = which
+            solution = type("Angles", (), {"factors": staticmethod(lambda: (np.eye(4), np.eye(4)))})
+
+        monkeypatch.setattr(collapse_recipes, "collapse", lambda counts, **held: Made)
+        return [choice.answer for choice in recipe(settings, numbers["seen"])]
+
+    kept = collapsing([])
+    assert set(kept) == {"kept"}
+    assert set(collapsing([0, 1, 2, 3])) == {"lost"}  # the same angles
 
 
 def test_adamw_is_outside_and_abstained_from(measured) -> None:

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from lopsided.core.errors import InputError
 from lopsided.theory.network_equilibrium import batchnorm_equilibrium, cosines_of_strengths, plain_equilibrium
-from lopsided.theory.survival_law import SPREAD, survival_forecast
+from lopsided.theory.survival_law import survival_forecast
 
 
 def cross_entropy(u: float, classes: int) -> float:
@@ -112,10 +112,10 @@ def test_the_law_itself() -> None:
     forecast = survival_forecast(
         "300*5,3*5", weight_decay=1e-2, step=0.01, batch_size=64, momentum=0.9, hidden_layers=2
     )
-    f_star = 1.44 * 1e-2 * (0.1 / 64) ** 0.334 * 2**0.548
+    f_star = np.exp(0.116) * 1e-2 * (0.1 / 64) ** 0.281 * 2**0.746
     assert forecast.threshold_frequency == pytest.approx(f_star)
     assert forecast.count_needed == pytest.approx(f_star * 1515)
-    assert forecast.survival[9] == pytest.approx(ndtr(np.log(3 / 1515 / f_star) / SPREAD))
+    assert forecast.survival[9] == pytest.approx(ndtr(np.log(3 / 1515 / f_star) / 0.673))
     assert forecast.ratio_threshold == pytest.approx((1 / f_star - 5) / 5)
     assert forecast.outside == ("step 0.01 (fitted on 0.03 to 0.3)",)
 
@@ -124,7 +124,7 @@ def test_the_law_with_the_loss_of_a_pilot() -> None:
     forecast = survival_forecast(
         "300*5,30*5", weight_decay=1e-2, step=0.1, batch_size=64, momentum=0.0, hidden_layers=3, pilot_loss=0.05
     )
-    f_star = 1.61 * 1e-2 * (0.1 / 64) ** 0.272 * 3**0.725 * 0.05**0.193
+    f_star = np.exp(-0.0341) * 1e-2 * (0.1 / 64) ** 0.273 * 3**0.718 * 0.05**-0.052
     assert forecast.threshold_frequency == pytest.approx(f_star)
 
 

@@ -63,7 +63,7 @@ def test_at_the_end_a_large_validation_set_decides(tasks) -> None:
     cuts = np.array(recall_law.CUTS)
     chances = np.array([np.linspace(0.1, 0.8, cuts.size)])
     right, shown = np.array([30.0]), np.array([50.0])
-    found = recall_law._sharpened(chances, right, shown, 1.0)
+    found = recall_law.sharpened(chances, right, shown, 1.0)
     fine = np.linspace(0, 1, 200_001)
     cdf = np.interp(fine, [*cuts, 1.0], [*chances[0], 1.0])
     weight = 0.7 * 50 / (50 + 50)
@@ -71,10 +71,10 @@ def test_at_the_end_a_large_validation_set_decides(tasks) -> None:
     mass = np.diff(cdf) * (middle**30 * (1 - middle) ** 20) ** weight
     expected = np.append(0.0, np.cumsum(mass) / mass.sum())  # an atom at 0 has no likelihood left
     # steps of 0.01 and half a step at their ends: the density is at most 7
-    assert found[0] == pytest.approx(np.interp(recall_law._FINE, fine, expected), abs=5e-3)
+    assert found[0] == pytest.approx(np.interp(recall_law.FINE, fine, expected), abs=5e-3)
     # nothing early: a thousandth of the weight
-    early = recall_law._sharpened(chances, right, shown, 0.05)
-    assert early[0] == pytest.approx(np.interp(recall_law._FINE, [*cuts, 1.0], [*chances[0], 1.0]), abs=5e-3)
+    early = recall_law.sharpened(chances, right, shown, 0.05)
+    assert early[0] == pytest.approx(np.interp(recall_law.FINE, [*cuts, 1.0], [*chances[0], 1.0]), abs=5e-3)
 
 
 @pytest.mark.parametrize("seen", [0.5, 1.0])

@@ -3,11 +3,12 @@
 A recipe is a function of the settings, of what is seen and of the pilots with their counts. It returns a function from
 counts to a `PairForecast` (K x K expected cosines with 90 % intervals), or None if it does not apply. "another run" is
 the run of the third seed at the ratio in question; it shows how well repeating the experiment would forecast it. A
-family computes its answers from the cosines at its ratios, in the same way for a recipe, another run and the truth.
+family computes its answers from the cosines at its ratios, in the same way for a recipe, another run and the truth; but
+a class is lost where the forecast itself lists it as lost or at risk, if it has such a list.
 
 | recipe | what it knows |
 |---|---|
-| network forecast | the settings (BatchNorm under SGD), as the Monitor uses it; its classes at risk count as lost |
+| network forecast | the settings (BatchNorm under SGD), as the Monitor and the remedies use it |
 | BatchNorm equilibrium | the settings (networks with BatchNorm) |
 | survival law, survival law with pilot | the settings; and the loss of a pilot at ratio 10 |
 | constant multiplier of the pilot | lambda = wd sqrt(E_W / E_H) of a pilot at ratio 10 |
@@ -20,7 +21,7 @@ family computes its answers from the cosines at its ratios, in the same way for 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -38,12 +39,9 @@ from lopsided.theory.network_equilibrium import batchnorm_equilibrium, cosines_o
 from lopsided.theory.survival_law import SurvivalForecast, survival_forecast
 from lopsided.theory.training_settings import TrainingSettings
 
-ANOTHER_RUN, DEFAULT = "another run", "merging law"
+ANOTHER_RUN, DEFAULT = "another run", "network forecast"
 UNSHIPPED = (ANOTHER_RUN, "survival law with pilot")  # an experiment; the other adds the pilot's errors to the law
 LOST, TIE = 0.5, 0.1  # the cosine, and how close to it is a tie
-# For recipes without their own intervals, 90 % of the cosines should lie within it. Chosen by hand: the scored coverage
-# of those recipes depends on it.
-COSINE_WIDTH = 0.15
 KINDS = ("BatchNorm", "no BatchNorm", "AdamW")
 _TINY = 1e-12  # of a strength: keeps the angles of classes that are all lost defined, and equal
 Counts = Sequence[float]
@@ -54,7 +52,7 @@ Seen = Mapping[str, Any]
 class PairForecast:
     """Expected cosines, with 90 % intervals of pairs and of means over pairs if the recipe has them.
 
-    `lost`, by class, is the recipe's own answer if it does not follow from the cosines.
+    `lost`, by class, is the recipe's own answer if it has one.
     """
 
     cosines: FloatArray
@@ -115,7 +113,7 @@ def _survival(pilot: bool) -> PairRecipe:
             found = survival_forecast(list(counts), **known)
             # the pilot's miss carries over as far as both classes survive
             carried = found.cosines + np.outer(found.survival, found.survival) * miss
-            return PairForecast(np.clip(carried, -1.0, 1.0))
+            return PairForecast(np.clip(carried, -1.0, 1.0), lost=_listed(found.at_risk, counts))
 
         return forecast
 
@@ -134,13 +132,17 @@ def _by_settings(forecast: Callable[[Settings, dict[str, Any], Counts], PairFore
 
 def _equilibrium(settings: Settings, known: dict[str, Any], counts: Counts) -> PairForecast:
     rest = batchnorm_equilibrium(list(counts), known["weight_decay"], known["batch_size"])
-    return PairForecast(cosines_of_strengths(rest.strengths + _TINY))
+    return PairForecast(cosines_of_strengths(rest.strengths + _TINY), lost=rest.strengths <= 0)
 
 
 def _network_forecast(settings: Settings, known: dict[str, Any], counts: Counts) -> PairForecast:
     convolutional = training_of(settings).convolutional
-    found = public.network_forecast(list(counts), **known, convolutional=convolutional)
-    return replace(_of_law(found), lost=np.isin(np.arange(len(counts)), found.at_risk))
+    return _of_law(public.network_forecast(list(counts), **known, convolutional=convolutional))
+
+
+def _listed(classes: Sequence[int], counts: Counts | FloatArray) -> BoolArray:
+    """Which classes are in a list."""
+    return np.isin(np.arange(len(counts)), classes)
 
 
 def _layer_peeled(hold: str) -> PairRecipe:
@@ -154,9 +156,10 @@ def _layer_peeled(hold: str) -> PairRecipe:
             held = {"multiplier": settings["weight_decay"] * float(np.sqrt(weight / mean))}
 
         def forecast(counts: Counts) -> PairForecast:
-            weights, _ = collapse(list(counts), **held).solution.factors()
+            found = collapse(list(counts), **held)
+            weights, _ = found.solution.factors()
             inner = weights @ weights.T + _TINY * np.ones((classes, classes))  # classifiers that vanish coincide
-            return PairForecast(cosines_of_gram(inner))
+            return PairForecast(cosines_of_gram(inner), lost=_listed(found.collapsed, counts))
 
         return forecast
 
@@ -188,7 +191,8 @@ def _merging(*names: str, short: bool = False) -> PairRecipe:
 def _of_law(found: SurvivalForecast) -> PairForecast:
     assert found.threshold_interval is not None
     factor = found.threshold_interval[1] / found.threshold_frequency
-    return PairForecast(found.cosines, found.cosine_intervals, found.mean_intervals, factor)
+    lost = _listed(found.at_risk, found.counts.counts)
+    return PairForecast(found.cosines, found.cosine_intervals, found.mean_intervals, factor, lost)
 
 
 RECIPES: dict[str, PairRecipe] = {
@@ -263,7 +267,7 @@ def lost_by(
 def values_by(
     source: PairSource, ratios: Ratios, read: Read, kind: str, bounds: Bounds | None = None
 ) -> Callable[[Settings, Any], list[Amount]]:
-    """The value, for networks of one kind; `bounds` are the intervals, which only recipes have."""
+    """The value, for networks of one kind; `bounds` are the intervals, which only some recipes have."""
 
     def answer(settings: Settings, given: Mapping[str, Any]) -> list[Amount]:
         law = source(settings, given) if kind_of(settings) == kind else None
@@ -272,16 +276,9 @@ def values_by(
         found: list[Amount] = []
         for forecast in map(law, ratios(settings)):
             values = read(settings, forecast.cosines)
-            if bounds is None:
-                found += [Amount(float(value)) for value in values]
-                continue
-            ends = bounds(forecast)
-            low, high = (
-                (np.maximum(values - COSINE_WIDTH, -1.0), np.minimum(values + COSINE_WIDTH, 1.0))
-                if ends is None
-                else (read(settings, end) for end in ends)
-            )
-            found += [Amount(*map(float, three)) for three in zip(values, low, high, strict=True)]
+            ends = () if bounds is None else bounds(forecast) or ()
+            columns = [values, *(read(settings, end) for end in ends)]
+            found += [Amount(*map(float, own)) for own in zip(*columns, strict=True)]
         return found
 
     return answer

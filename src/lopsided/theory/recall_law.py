@@ -13,10 +13,9 @@ early in training the inputs say more about a class than the network does.
 Towards the end the recall of the validation examples is itself the answer, up to chance. So if h of n were right, the
 distribution is multiplied by (r^h (1 - r)^(n - h))^g with g = 0.7 seen^3 50 / (n + 50): nothing early, little less than
 the binomial likelihood of a small set at the end, and of a large one not more than its examples and those on which the
-final recall is measured share by chance. These three constants, like the ridge, were chosen by leaving out development
-tasks; all others are fitted by `bench/laws/recall_fit.py` on the development half of the skill family `recall-early`:
-networks as people train them (MLP, ResNet, ViT, text transformer, frozen and fine-tuned backbones), on pictures, texts
-and clusters.
+final recall is measured share by chance. `bench/laws/recall_fit.py` chooses these three constants and the ridge by
+leaving out tasks, and fits all others, on the development half of the skill family `recall-early`: networks as people
+train them (MLP, ResNet, ViT, text transformer, frozen and fine-tuned backbones), on pictures, texts and clusters.
 
 This is an empirical law, not derived from theory; `lopsided skill` says how often its forecasts came true.
 """
@@ -26,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -39,14 +38,22 @@ LEVEL = 0.9  # of the interval
 _TAIL = (1 - LEVEL) / 2
 REFERENCE = 0.2  # the share of the training at which u is 0
 _CONSTANTS = "recall_law.json"
-_HELD_OUT_WEIGHT, _HELD_OUT_POWER, _AS_GOOD_AS = 0.7, 3, 50.0  # 0.7 seen^3 50 / (n + 50)
-_FINE = np.unique(
-    np.append(np.arange(101) / 100, CUTS[-1])
-)  # recalls between which the likelihood is taken as constant
+FINE = np.unique(np.append(np.arange(101) / 100, CUTS[-1]))  # recalls between which the likelihood is taken as constant
 # the recalls that stand for 0, for the steps between the fine ones, and for 1
-_INSIDE = np.append(0.003, np.minimum((_FINE[1:] + _FINE[:-1]) / 2, 0.9975))
+_INSIDE = np.append(0.003, np.minimum((FINE[1:] + FINE[:-1]) / 2, 0.9975))
 _MANY = 200.0
 _FLAT = 4.0  # logits of rates are cut here: 0.018 and 0.982
+
+
+class Trust(NamedTuple):
+    """How much the validation examples count: `weight` seen^`power` `as_good_as` / (n + `as_good_as`)."""
+
+    weight: float
+    power: float
+    as_good_as: float
+
+
+TRUST = Trust(0.7, 3.0, 50.0)
 
 
 @dataclass(frozen=True)
@@ -107,18 +114,21 @@ class RecallLaw:
         score = self.score(features, time)
         chances, points = self.distribution(score, time), np.array(CUTS)
         if held_out is not None and seen is not None:
-            chances, points = _sharpened(chances, *held_out, seen), _FINE
+            chances, points = sharpened(chances, *held_out, seen), FINE
         return RecallForecast(*_summary(chances, points), score, seen)
 
 
-def _sharpened(chances: FloatArray, right: FloatArray, shown: FloatArray, seen: float) -> FloatArray:
-    """P(r <= c) at the fine recalls, multiplied by the likelihood of the validation examples."""
+def sharpened(
+    chances: FloatArray, right: FloatArray, shown: FloatArray, seen: float, trust: Trust = TRUST
+) -> FloatArray:
+    """P(r <= c) at the FINE recalls, from that at the cuts, times the likelihood of `right` of the `shown` validation
+    examples."""
     known = np.array([*CUTS, 1.0])
     full = np.column_stack([chances, np.ones(len(chances))])
-    place = np.clip(np.searchsorted(known, _FINE, side="right") - 1, 0, known.size - 2)
-    share = (_FINE - known[place]) / (known[place + 1] - known[place])
+    place = np.clip(np.searchsorted(known, FINE, side="right") - 1, 0, known.size - 2)
+    share = (FINE - known[place]) / (known[place + 1] - known[place])
     fine = full[:, place] * (1 - share) + full[:, place + 1] * share
-    weight = _HELD_OUT_WEIGHT * seen**_HELD_OUT_POWER * _AS_GOOD_AS / (shown + _AS_GOOD_AS)
+    weight = trust.weight * seen**trust.power * trust.as_good_as / (shown + trust.as_good_as)
     logs = np.outer(weight * right, np.log(_INSIDE)) + np.outer(weight * (shown - right), np.log1p(-_INSIDE))
     mass = np.diff(fine, axis=1, prepend=0.0) * np.exp(logs - logs.max(axis=1, keepdims=True)) + 1e-300
     found: FloatArray = np.cumsum(mass, axis=1) / mass.sum(axis=1, keepdims=True)

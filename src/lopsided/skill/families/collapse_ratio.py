@@ -30,9 +30,6 @@ from lopsided.skill.collapse_runs import LATE_PILOT, PILOT, asked, exact_counts,
 from lopsided.skill.family import Amount, Choice, Family, Forecaster, constant, drawn_tasks
 
 TASKS = 84
-# For recipes without their own intervals, 90 % of the R50 should lie within it. Chosen by hand: the scored coverage of
-# those recipes depends on it.
-THRESHOLD_FACTOR = 1.8
 GRID = np.geomspace(2.0, 1000.0, 30)  # ratios at which the R50 of a recipe is searched
 
 
@@ -71,7 +68,7 @@ def crossing(ratios: FloatArray, values: FloatArray) -> float | None:
 
 
 def _threshold(source: PairSource, kind: str, recipe: bool) -> Forecaster[Amount]:
-    """R50: for runs, from the measured ratios; for recipes, on a fine grid and with an interval."""
+    """R50: for runs, from the measured ratios; for recipes, on a fine grid and with their interval."""
 
     def answer(settings: Settings, given: Mapping[str, Any]) -> list[Amount]:
         law = source(settings, given) if kind_of(settings) == kind else None
@@ -80,10 +77,8 @@ def _threshold(source: PairSource, kind: str, recipe: bool) -> Forecaster[Amount
         ratios = GRID if recipe else np.array(asked(settings), dtype=float)
         found = [law(ratio if recipe else int(ratio)) for ratio in ratios]
         value = crossing(ratios, np.array([minority_mean(settings, one.cosines)[0] for one in found]))
-        if value is None or not recipe:
-            return [Amount(value)]
-        own = found[0].threshold_factor or THRESHOLD_FACTOR
-        return [Amount(value, value / own, value * own)]
+        own = found[0].threshold_factor
+        return [Amount(value) if value is None or own is None else Amount(value, value / own, value * own)]
 
     return answer
 

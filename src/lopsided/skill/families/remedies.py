@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from lopsided.checkup.plan.arms import default_kinds
 from lopsided.engine.task import Settings
 from lopsided.skill.family import Amount, Choice, Family, Forecaster, Question, constant, drawn_tasks
 from lopsided.skill.remedy_runs import ASKED, SAMPLES, TEST_PER_CLASS, measure
@@ -25,7 +26,8 @@ from lopsided.skill.scoring import Z90, Z95
 TASKS = 80
 METRICS = tuple(ASKED)
 PLAIN, ADJUST, THRESHOLD, OVERSAMPLING = "plain", "logit adjustment", "threshold moving", "oversampling"
-ARMS = (PLAIN, ADJUST, "class weights", THRESHOLD, OVERSAMPLING, "oversampling with noise", "SMOTE", "balanced bagging")
+# what a plan proposes for every table, so what a user could always take
+ARMS = tuple(kind.name for kind in default_kinds() if isinstance(kind.name, str) and not kind.needs_groups)
 SHORT_LIST = (OVERSAMPLING, ADJUST, THRESHOLD)
 HEAD_START = 0.02  # of logit adjustment in the short trial, which alone depends on it; chosen by hand
 _SIMPLE_GAINS = {"no gain": 0.0, "a tenth": 0.1}
@@ -195,6 +197,7 @@ FAMILY = Family(
             "trial",
             {name: constant(Amount(gain), lambda settings: len(SHORT_LIST)) for name, gain in _SIMPLE_GAINS.items()},
             parts=lambda settings: list(SHORT_LIST),
+            unshipped=("trial",),  # the interval is converted
         ),
     ),
 )
