@@ -130,8 +130,16 @@ def features_at(
     return recall_law.held_out_features(evidence, before=scored), answers
 
 
-def fit(features: Any, times: Any, recalls: Any, weights: Any, names: Sequence[str], ridge: float = RIDGE) -> RecallLaw:
-    """The law of these observations."""
+def fit(
+    features: Any,
+    times: Any,
+    recalls: Any,
+    weights: Any,
+    names: Sequence[str],
+    ridge: float = RIDGE,
+    start: RecallLaw | None = None,
+) -> RecallLaw:
+    """The law of these observations. The problem is convex: from another law to `start` from, it comes to the same."""
     centre, scale = features.mean(axis=0), features.std(axis=0) + 1e-9
     x = (features - centre) / scale
     timed = bool(np.any(times))
@@ -149,10 +157,13 @@ def fit(features: Any, times: Any, recalls: Any, weights: Any, names: Sequence[s
         moved = (residual * times[:, None]).sum(axis=0) if timed else np.zeros(cuts)
         return value, np.concatenate([residual.sum(axis=0), moved, ridge * b - design.T @ residual.sum(axis=1)])
 
-    start = np.concatenate([np.linspace(-1, 2, cuts), np.zeros(cuts + design.shape[1])])
+    width = x.shape[1]
+    first = np.concatenate([np.linspace(-1, 2, cuts), np.zeros(cuts + design.shape[1])])
+    if start is not None:
+        first = np.concatenate([start.cuts, start.cuts_by_time, start.slopes, start.slopes_by_time])[: first.size]
     options = {"maxiter": 3000, "ftol": 1e-13, "gtol": 1e-7}
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
-    b, width = found[2 * cuts :], x.shape[1]
+    found = minimize(loss, first, jac=True, method="L-BFGS-B", options=options).x
+    b = found[2 * cuts :]
     by_time = b[width:] if timed else np.zeros(width)
     return RecallLaw(tuple(names), centre, scale, found[:cuts], found[cuts : 2 * cuts], b[:width], by_time)
 
@@ -166,14 +177,18 @@ def fit_all(rows: Sequence[dict[str, Any]]) -> dict[str, RecallLaw]:
 
 
 def fit_variant(
-    rows: Sequence[dict[str, Any]], variant: str, before: RecallLaw | None = None, ridge: float | None = None
+    rows: Sequence[dict[str, Any]],
+    variant: str,
+    before: RecallLaw | None = None,
+    ridge: float | None = None,
+    start: RecallLaw | None = None,
 ) -> RecallLaw:
     """One variant; `before` is the law before training."""
     features, times, recalls, weights = observations(rows, variant, before)
     names, usual = NAMES[variant.removesuffix(UNKNOWN).removesuffix(BEFORE)], RIDGE
     if variant.endswith(BEFORE):
         names, usual = (*names, BEFORE_SCORE), RIDGE_BEFORE
-    return fit(features, times, recalls, weights, names, usual if ridge is None else ridge)
+    return fit(features, times, recalls, weights, names, usual if ridge is None else ridge, start)
 
 
 LeftOut = tuple[float, Any, RecallLaw, Any, tuple[Any, Any] | None]  # mark, recalls, law, features, answers
