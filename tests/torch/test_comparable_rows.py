@@ -4,25 +4,45 @@ import numpy as np
 import pytest
 
 import torch
-from lopsided.skill.small_networks import halved
 from lopsided.torch import comparable_rows
-from lopsided.torch.comparable_rows import RowSample, comparable, model_inputs
+from lopsided.torch.comparable_rows import MOST_COLUMNS, Form, IncomparableError, RowSample, model_inputs
 
 
-@pytest.mark.parametrize(("side", "left"), [(8, 8), (27, 27), (28, 14), (32, 16), (64, 16), (224, 16)])
-def test_pictures_keep_14_to_28_pixels_a_side(side: int, left: int) -> None:
-    pictures = torch.rand(3, 2, side, side)
+def comparable(inputs: torch.Tensor, columns: int = MOST_COLUMNS) -> torch.Tensor:
+    return Form(inputs, columns).rows(inputs)
+
+
+@pytest.mark.parametrize(
+    ("shape", "left"),
+    [
+        ((1, 14, 14), 196),
+        ((1, 28, 28), 196),  # 14 x 14
+        ((3, 32, 32), 192),  # 8 x 8
+        ((3, 224, 224), 147),  # 7 x 7
+        ((224, 224, 3), 147),
+        ((1, 45, 45), 144),  # 12 x 12 of unequal squares
+        ((1, 160_000), 157),  # a long signal
+        ((2, 1, 20, 20), 200),  # a film
+    ],
+)
+def test_pictures_are_means_over_neighbours(shape, left) -> None:
+    pictures = torch.rand(3, *shape)
     found = comparable(pictures)
-    assert found.shape == (3, 2 * left * left)
-    if side <= 32:  # as the networks of the skill benchmark are shown them
-        assert found.numpy() == pytest.approx(halved(pictures.numpy()).reshape(3, -1), abs=1e-6)
-    assert float(found.mean()) == pytest.approx(float(pictures.mean()), abs=1e-5)  # float32 means of float32 means
+    assert found.shape == (3, left)
+    # means of float32 means; unequal squares weigh their pixels unequally
+    tolerance = 1e-5 if 45 not in shape and 160_000 not in shape else 0.02
+    assert found.mean(dim=1).numpy() == pytest.approx(pictures.flatten(1).mean(dim=1).numpy(), abs=tolerance)
+    if shape == (3, 32, 32):
+        squares = torch.nn.functional.avg_pool2d(pictures, 4).flatten(1)
+        assert found.numpy() == pytest.approx(squares.numpy(), abs=1e-6)
 
 
 def test_bytes_are_pictures_and_numbers_stay_as_they_are() -> None:
     assert comparable(torch.full((2, 3, 8, 8), 200, dtype=torch.uint8)).unique().tolist() == [200.0]
     table = torch.rand(4, 7, dtype=torch.float64)
     assert comparable(table).numpy() == pytest.approx(table.numpy(), rel=1e-7)
+    waves = torch.complex(table, 2 * table)
+    assert comparable(waves).shape == (4, 14)  # both parts
 
 
 def test_tokens_are_counted_and_padding_once() -> None:
@@ -33,12 +53,53 @@ def test_tokens_are_counted_and_padding_once() -> None:
     assert torch.equal(found, comparable(longer))
 
 
+def test_categories_keep_their_columns() -> None:
+    """Two rows with the same values in other columns are as far from each other as rows without a common one."""
+    table = torch.tensor([[1, 2, 3], [2, 3, 1], [1, 2, 4]])
+    found = comparable(table)
+    distances = torch.cdist(found, found).square()
+    assert distances[0].tolist() == pytest.approx([0, 6, 2], abs=1e-5)  # float32
+
+
 def test_many_columns_keep_their_distances() -> None:
     rows = torch.randn(30, 20_000, generator=torch.Generator().manual_seed(0))
     small = comparable(rows)
-    assert small.shape == (30, comparable_rows.MOST_COLUMNS)
-    # the relative error of a squared distance has deviation sqrt(2 / 2048) = 0.03, and there are 435 of them
-    assert torch.pdist(small).numpy() == pytest.approx(torch.pdist(rows).numpy(), rel=4 * 0.03 / 2)
+    assert small.shape == (30, MOST_COLUMNS)
+    # the relative error of a squared distance has deviation sqrt(2 / 256) = 0.09, and there are 435 of them
+    assert torch.pdist(small).numpy() == pytest.approx(torch.pdist(rows).numpy(), rel=4 * 0.09 / 2)
+
+
+def sampled(*batches: torch.Tensor) -> np.ndarray:
+    sample = RowSample()
+    for batch in batches:
+        sample.add([batch], np.zeros(len(batch), dtype=np.int64))
+    return sample.taken()[0]
+
+
+def test_inputs_of_varying_size_are_brought_to_that_of_the_first() -> None:
+    parts = [torch.rand(4, 1, length) + 1 for length in (200, 260, 120)]
+    found = sampled(*parts)
+    assert found.shape[0] == 12
+    assert found.mean() == pytest.approx(1.5, abs=0.05)
+    assert sampled(torch.rand(2, 3, 64, 64), torch.rand(2, 3, 48, 80)).shape == (4, 192)
+    with pytest.raises(IncomparableError, match="numbers of axes"):
+        sampled(torch.rand(2, 5), torch.rand(2, 5, 5))
+    sample = RowSample()
+    sample.add([torch.rand(2, 5)], np.zeros(2, dtype=np.int64))
+    with pytest.raises(IncomparableError, match="a different number of inputs"):
+        sample.add([torch.rand(2, 5), torch.rand(2, 5)], np.zeros(2, dtype=np.int64))
+
+
+def test_columns_of_unlike_units_are_scaled() -> None:
+    rows = torch.randn(50, 4)
+    as_they_are = sampled(rows)
+    assert np.array_equal(as_they_are, rows.numpy())
+    income = sampled(rows * torch.tensor([1.0, 1.0, 1.0, 1e5]))
+    assert income.std(axis=0) == pytest.approx([1.0] * 4, rel=1e-5)  # float32
+    several = RowSample()
+    several.add([rows, rows * 1e4], np.zeros(50, dtype=np.int64))
+    found = several.taken()[0]
+    assert found[:, :4] == pytest.approx(found[:, 4:], rel=1e-5)
 
 
 def test_a_sample_has_every_class_in_its_share(monkeypatch) -> None:
@@ -82,3 +143,19 @@ def test_what_a_model_is_given() -> None:
     assert found[0] is rows
     assert found[1] is ids
     assert model_inputs((), {}, None) == []
+
+
+def test_what_has_no_rows_is_left_out() -> None:
+    rows = torch.rand(4, 3)
+    others = {
+        "graph": torch.eye(4).to_sparse(),
+        "lengths": torch.nested.nested_tensor([torch.ones(2)] * 4),
+        "shape": torch.zeros(4, 2, device="meta"),
+        "target": torch.arange(4),
+        "seen": torch.ones(4, dtype=torch.bool),
+    }
+    assert [id(one) for one in model_inputs((rows,), others, None)] == [id(rows)]
+    given = model_inputs(({"x": rows, "labels": torch.arange(4)}, [rows]), {}, None)
+    assert [id(one) for one in given] == [id(rows)] * 2
+    flags = torch.ones(4, 9, dtype=torch.bool)
+    assert model_inputs((flags,), {}, None)[0] is flags  # the only inputs are no mask

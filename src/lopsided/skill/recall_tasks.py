@@ -5,9 +5,8 @@ step. The forecaster sees a validation set of its own; the outcome is measured o
 
 Two kinds of draw, each with a salt of its own: the first has short tails of pictures and texts, most of them hard. The
 wider one has what the first leaves out: easy classes, up to 300 of them (clusters with one or more centres), milder
-tails, longer training, and validation sets of up to 200 examples a class. The development half is that of all draws; of
-those whose held-out half was scored, that half is used up, and that of the latest draw of each kind stands in its
-place.
+tails, longer training, and validation sets of up to 200 examples a class. The held-out half is that of the latest draw
+of each kind, the development half that of all draws before it, whose own held-out halves are used up.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +55,7 @@ def tasks() -> Sequence[Settings]:
     )
     latest = len(draws[-2]) + len(draws[-1])
     numbered = [{"index": index, **settings} for index, settings in enumerate(chain(*draws))]
-    return halves_of("skill-recall-early", development=numbered, held_out=numbered[-latest:])
+    return halves_of("skill-recall-early", development=numbered[:-latest], held_out=numbered[-latest:])
 
 
 def _draw(

@@ -1,6 +1,8 @@
 """Forecasts the recall of every class before training, from the training examples and the planned training."""
 
+import random
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -9,10 +11,10 @@ from torch.utils.data import DataLoader
 
 import torch
 from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray
+from lopsided.core.validation import FloatArray, IntArray, check_count, check_positive
 from lopsided.measure.class_overlap import Rates, class_overlap
 from lopsided.theory.recall_law import PlannedTraining, recall_before_training
-from lopsided.torch.comparable_rows import RowSample, comparable, model_inputs
+from lopsided.torch.comparable_rows import RowSample, model_inputs
 from lopsided.torch.monitor.head import unwrap
 from lopsided.torch.monitor.recall_outlook import RecallOutlook, outlook
 from lopsided.torch.monitor.run_forecast import WEAK_DECAY
@@ -58,7 +60,7 @@ def recall_before(
     attention : bool, optional
         Whether the network is a transformer. By default, guessed from the names of its modules.
     seed : int
-        Seed for the folds of the linear rule. Of more than 6,000 examples, every so many of each class are compared.
+        Seed for the folds of the linear rule. Of more than 4,000 examples, every so many of each class are compared.
 
     Returns
     -------
@@ -77,6 +79,11 @@ def recall_before(
     """
     if (steps is None) == (epochs is None):
         raise InputError("the length of the training in steps or in epochs", "both or none", "give one of them")
+    for name, given, kind in (("model", model, nn.Module), ("features", features, nn.Module)):
+        if not isinstance(given, kind) and not (name == "features" and given is None):
+            raise InputError(f"a torch.nn.Module as {name}=", type(given).__name__)
+    if not hasattr(getattr(optimizer, "optimizer", optimizer), "param_groups"):
+        raise InputError("a PyTorch optimizer as optimizer=", type(optimizer).__name__)
     batch = batch_size or getattr(data, "batch_size", None)
     batch = batch or getattr(getattr(data, "batch_sampler", None), "batch_size", None)
     if not batch:
@@ -85,8 +92,10 @@ def recall_before(
     outputs = head[-1].out_features if head else 0
     counts, rates = training_overlap(data, labels, features=features, classes=outputs, seed=seed)
     settings = optimizer_settings(optimizer, head[-1].weight if head else None)
-    steps = steps or max(1, round(float(epochs or 0) * counts.sum() / int(batch)))
-    training = planned_training(model, settings, steps=int(steps), batch_size=int(batch), attention=attention)
+    if epochs is not None:
+        steps = max(1, round(check_positive(epochs, "epochs") * counts.sum() / int(batch)))
+    planned = check_count(steps, "steps")
+    training = planned_training(model, settings, steps=planned, batch_size=int(batch), attention=attention)
     return planned_outlook(counts, rates, training, _decay_notes(settings, training))
 
 
@@ -148,15 +157,47 @@ def _sampled(data: Any, labels: Any, features: nn.Module | None) -> RowSample:
     would use up random numbers of the training.
     """
     sample = RowSample()
-    for inputs, codes in _batches(data) if labels is None else [([torch.as_tensor(np.asarray(data))], labels)]:
-        given = np.asarray(codes.cpu() if isinstance(codes, torch.Tensor) else codes)
-        if given.ndim != 1 or given.dtype.kind not in "iu" or len(given) != len(inputs[0]) or given.min(initial=0) < 0:
-            got = f"{given.dtype} of shape {given.shape} for {len(inputs[0])} inputs"
-            raise InputError("one class code 0, 1, 2, ... for every input", got, "give labels=")
-        sample.add(inputs, given.astype(np.int64), comparable if features is None else partial(_outputs, features))
+    try:
+        with random_states_kept():
+            for inputs, codes in _batches(data) if labels is None else [([_array(data)], labels)]:
+                sample.add(
+                    inputs, _checked(codes, len(inputs[0])), None if features is None else partial(_outputs, features)
+                )
+    except InputError:
+        raise
+    except (RuntimeError, TypeError, ValueError) as error:
+        words = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError("examples that are rows of numbers of one kind", words, "give arrays and labels=") from None
     if sample.counts.sum() < 2:
         raise InputError("two training examples or more", int(sample.counts.sum()), "give a DataLoader that has some")
     return sample
+
+
+def _array(data: Any) -> torch.Tensor:
+    if isinstance(data, torch.Tensor) and data.layout != torch.strided:
+        raise InputError("a dense tensor", str(data.layout).removeprefix("torch."), "call to_dense() on it")
+    return torch.as_tensor(np.asarray(data))
+
+
+def _checked(codes: Any, rows: int) -> IntArray:
+    given = np.asarray(codes.cpu() if isinstance(codes, torch.Tensor) else codes)
+    if given.ndim != 1 or given.dtype.kind not in "iu" or len(given) != rows or given.min(initial=0) < 0:
+        got = f"{given.dtype} of shape {given.shape} for {rows} inputs"
+        raise InputError("one class code 0, 1, 2, ... for every input", got, "give labels=")
+    return given.astype(np.int64)
+
+
+@contextmanager
+def random_states_kept() -> Iterator[None]:
+    """PyTorch's, NumPy's and Python's random numbers go on afterwards as if nothing had been drawn: a data set may draw
+    them to augment its examples, and a loader for its workers."""
+    python, numpy_ = random.getstate(), np.random.get_state()  # noqa: NPY002  # that of the user's data set
+    try:
+        with torch.random.fork_rng(range(torch.cuda.device_count())):
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy_)  # noqa: NPY002
 
 
 def _batches(data: Any) -> Iterator[tuple[list[torch.Tensor], Any]]:
@@ -173,7 +214,7 @@ def _batches(data: Any) -> Iterator[tuple[list[torch.Tensor], Any]]:
             label = next((name for name in ("labels", "label") if name in batch), None)
             inputs, labels = model_inputs((), batch, label), batch.get(label)
         else:
-            pair = isinstance(batch, (tuple, list)) and len(batch) > 1
+            pair = isinstance(batch, (tuple, list)) and len(batch) == 2
             first, labels = (batch[0], batch[1]) if pair else (None, None)
             several = tuple(first) if isinstance(first, (tuple, list)) else (first,)
             inputs = model_inputs((), first, None) if isinstance(first, Mapping) else model_inputs(several, {}, None)

@@ -50,6 +50,16 @@ for rows in torch.arange(rank, len(labels), 2).split(10):
     loss(model(inputs[rows]), labels[rows]).backward()
     optimizer.step()
 found.append([monitor.end_epoch().evidence.before_score.tolist(), monitor._first.rates["nearest_neighbour"].tolist()])
+monitor.close()
+monitor = Monitor(model, loss=loss, optimizer=optimizer, epochs=4, all_reduce=True)
+for number, rows in enumerate(torch.arange(rank, len(labels), 2).split(10)):
+    targets = labels[rows]
+    if rank == 0 and number == 1:  # mixup now and then, seen by one process alone
+        targets = 0.7 * nn.functional.one_hot(targets, 4) + 0.3 * nn.functional.one_hot(targets.roll(1), 4)
+    loss(model(inputs[rows]), targets).backward()
+    optimizer.step()
+record = monitor.end_epoch()
+found.append([one for one in record.notes if "were not compared" in one])
 json.dump(found, open(f"{folder}/{rank}.json", "w"))
 dist.destroy_process_group()
 """
@@ -82,8 +92,10 @@ def test_two_gloo_processes(data, tmp_path) -> None:
     whole = epochs(small_network(), *data, 2, size=10, scatter_every=1).records[1].train
     scores = []
     for rank in range(2):
-        alone, held_out, together, compared = json.loads((tmp_path / f"{rank}.json").read_text())
+        alone, held_out, together, compared, refused = json.loads((tmp_path / f"{rank}.json").read_text())
         scores.append(compared)
+        assert len(refused) == 1
+        assert ("mixed labels" if rank == 0 else "another process") in refused[0]
         assert held_out == 80
         assert alone["train"]["examples"] == 40
         assert any(f"process {rank} of 2 saw only its own shard" in note for note in alone["notes"])

@@ -53,7 +53,7 @@ def test_it_is_the_forecast_of_the_whole_training_set() -> None:
     assert score(first) == score(second) == training.told()
     assert training.monitor._first.done
     training.epoch()
-    assert training.monitor._watch._given == ()
+    assert training.monitor._watch._given._now == ()  # no batch is kept
 
 
 def test_it_can_be_left_out_and_needs_a_plan_and_an_optimizer() -> None:
@@ -158,3 +158,146 @@ def test_ignored_labels_are_no_examples() -> None:
     counts = np.bincount(ignored.labels[kept].numpy())
     assert ignored.monitor._first.done
     assert ignored.monitor._shown.examples.tolist() == counts.tolist()
+
+
+def notes(record) -> str:
+    return " ".join(one for one in record.notes if "inputs were not compared" in one)
+
+
+def test_examples_that_are_shown_again_are_not_their_own_neighbours() -> None:
+    """A sampler of an own loop without counts, several passes an epoch: rare classes would look easy."""
+    rare = torch.cat([torch.arange(60), torch.arange(60, 80).repeat(3), torch.arange(80, 84).repeat(15)])
+    for rows in (rare[torch.randperm(len(rare))], torch.arange(84).repeat(3)):
+        record = Training(mlp()).epoch(rows)
+        assert np.isnan(score(record)).all()
+        assert "of the examples were shown more than once" in notes(record)
+
+
+def test_twice_the_same_batch_is_no_evidence() -> None:
+    training = Training(mlp(), counts=SIZES)
+    halves = torch.arange(84).split(28)
+    record = training.epoch(torch.cat([torch.cat([half, half]) for half in halves])[:112])
+    assert np.isnan(score(record)).all()
+    assert "shown more than once" in notes(record) or "a sampler repeats them" in notes(record)
+
+
+@pytest.mark.parametrize("form", ["codes", "column", "one-hot"])
+def test_labels_among_the_inputs_are_not_compared(form) -> None:
+    class Told(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inside = mlp()
+
+        def forward(self, rows, margin_of=None):
+            return self.inside(rows)
+
+    told = Training(Told())
+    told.model.train()
+    for part in torch.arange(84).split(28):
+        labels = told.labels[part]
+        one_hot = nn.functional.one_hot(labels, 3).float()
+        given = {"codes": labels, "column": labels[:, None].float(), "one-hot": one_hot}[form]
+        told.loss(told.model(told.inputs[part], given), labels).backward()
+        told.optimizer.step()
+    assert score(told.monitor.end_epoch()) == score(Training(mlp()).epoch())
+
+
+def test_inputs_of_varying_length_are_compared() -> None:
+    class Pooled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inside = mlp()
+
+        def forward(self, rows):
+            return self.inside(nn.functional.adaptive_avg_pool1d(rows[:, None], 4)[:, 0])
+
+    model = Pooled()
+    training = Training(model)
+    model.train()
+    for length, part in zip((40, 52, 33), torch.arange(84).split(28), strict=True):
+        wide = nn.functional.interpolate(training.inputs[part][:, None], size=length)[:, 0]
+        training.loss(model(wide), training.labels[part]).backward()
+        training.optimizer.step()
+    assert np.isfinite(score(training.monitor.end_epoch())).all()
+
+
+@pytest.mark.parametrize("given", ["sparse", "nested", "other shapes"])
+def test_what_cannot_be_compared_is_said_and_stops_nothing(given) -> None:
+    class Any(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inside = mlp()
+
+        def forward(self, rows):
+            if rows.is_nested:
+                rows = torch.stack(list(rows.unbind()))
+            rows = rows.to_dense() if rows.layout != torch.strided else rows
+            return self.inside(rows.flatten(1)[:, :4])
+
+    model = Any()
+    training = Training(model)
+    model.train()
+    for number, part in enumerate(torch.arange(84).split(28)):
+        rows = training.inputs[part]
+        if given == "nested":
+            rows = torch.nested.nested_tensor(list(rows), layout=torch.jagged)
+        elif given == "sparse":
+            rows = rows.to_sparse()
+        elif number % 2:
+            rows = rows[:, :, None, None]
+        training.loss(model(rows), training.labels[part]).backward()
+        training.optimizer.step()
+    record = training.monitor.end_epoch()
+    assert np.isnan(score(record)).all()
+    assert "early forecasts are better with before=" in notes(record)
+
+
+def test_a_part_of_the_model_may_be_called_instead_of_it() -> None:
+    """`self.net(x)` in Lightning's `training_step`."""
+
+    class Module(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = mlp()
+
+        def training_step(self, rows):
+            return self.net(rows)
+
+    whole, own = Training(mlp()), Training(Module())
+    own.model.train()
+    for part in torch.arange(84).split(28):
+        own.loss(own.model.training_step(own.inputs[part]), own.labels[part]).backward()
+        own.optimizer.step()
+    assert score(own.monitor.end_epoch()) == score(whole.epoch())
+    assert own.monitor._watch._given._now == ()
+
+
+def test_missing_numbers_are_the_mean_of_their_column() -> None:
+    class Filling(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inside = mlp()
+
+        def forward(self, rows):
+            return self.inside(rows.nan_to_num())
+
+    training, whole = Training(Filling()), Training(Filling())
+    training.inputs[3, 2] = float("nan")
+    whole.inputs[3, 2] = whole.inputs[:, 2][torch.arange(84) != 3].mean()
+    assert score(training.epoch()) == score(whole.epoch())
+
+
+def test_batches_that_are_not_observed_are_compared_too() -> None:
+    """Of many classes few batches are observed, but the sample is of all."""
+    torch.manual_seed(3)
+    sizes = torch.full((300,), 9)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 300))
+    optimizer, loss = torch.optim.AdamW(model.parameters()), nn.CrossEntropyLoss()
+    monitor = Monitor(model, loss=loss, optimizer=optimizer, epochs=5)
+    labels = torch.arange(300).repeat_interleave(sizes)[torch.randperm(2700)]
+    for part in torch.arange(2700).split(50):
+        loss(model(torch.randn(len(part), 4)), labels[part]).backward()
+        optimizer.step()
+    sampled = monitor._first._sample.counts
+    assert sampled.tolist() == sizes.tolist()
+    assert np.isfinite(score(monitor.end_epoch())).all()

@@ -22,9 +22,10 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_matrix
 from lopsided.torch.code_checks import IGNORED, check_codes, class_codes
 from lopsided.torch.monitor.batch_rows import rows_of
-from lopsided.torch.monitor.forward_watch import Seen, drop_hooks
+from lopsided.torch.monitor.forward_watch import Seen
 from lopsided.torch.monitor.head import CONVOLUTIONS, Head, check_output, find_head, unwrap
 from lopsided.torch.monitor.head_answer import alike, answer_in, picked_place, same_answer, tensors_in
+from lopsided.torch.monitor.hook import drop_hooks
 from lopsided.torch.remedies.head_fits import HeadWeights
 from torch import Tensor, nn
 

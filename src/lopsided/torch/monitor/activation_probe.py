@@ -48,8 +48,10 @@ class ActivationProbe:
         """Keep the first examples of a batch and their patterns."""
         self.started = True
         rows = _rows(arguments) or _rows(tuple(keywords.values()))
-        if rows is None:
-            self.notes = ("the model's inputs are not tensors, so activation patterns are not tracked",)
+        if rows is None or any(
+            isinstance(one, torch.Tensor) and not _dense(one) for one in (*arguments, *keywords.values())
+        ):
+            self.notes = ("the model's inputs are not dense tensors, so activation patterns are not tracked",)
             return
         kept = tuple(self._cut(value, rows) for value in arguments)
         self.inputs = kept, {name: self._cut(value, rows) for name, value in keywords.items()}
@@ -152,4 +154,8 @@ def _signs(pattern: torch.Tensor) -> Any:
 
 def _rows(values: tuple[Any, ...]) -> int | None:
     """Length of the first axis of the first tensor."""
-    return next((len(value) for value in values if isinstance(value, torch.Tensor) and value.ndim), None)
+    return next((len(one) for one in values if isinstance(one, torch.Tensor) and _dense(one) and one.ndim), None)
+
+
+def _dense(tensor: torch.Tensor) -> bool:
+    return tensor.layout == torch.strided and not tensor.is_nested

@@ -5,10 +5,6 @@ one is taken; the replicas of DataParallel make one batch out of several, in the
 passes before a loss (labelled and unlabelled examples) it is the one that gave the logits of the loss. The first loss
 after a forward pass gives the labels: further ones have mixed or guessed labels. Nothing here changes a forward pass.
 Of a long training epoch only some batches are kept (`EpochCounters.training_forward`).
-
-A hook ends with its owner and is not copied with the model: `copy.deepcopy(model)` (an averaged copy, a snapshot) and
-`pickle` would otherwise carry the monitor along, and the copy would feed it. So a hook holds a weak reference, and its
-copies are inert. A compiled model leaves its graph to call it.
 """
 
 import time
@@ -20,12 +16,13 @@ from typing import Any, NamedTuple
 import torch
 from lopsided.core.errors import InputError
 from lopsided.torch.code_checks import IGNORED
-from lopsided.torch.comparable_rows import model_inputs
 from lopsided.torch.monitor.activation_probe import ActivationProbe
 from lopsided.torch.monitor.epoch_counters import EpochCounters
 from lopsided.torch.monitor.first_inputs import FirstInputs
+from lopsided.torch.monitor.given_inputs import GivenInputs, tensor_version
 from lopsided.torch.monitor.head import Head, check_output, named_module, unwrap
 from lopsided.torch.monitor.head_answer import changed_answer
+from lopsided.torch.monitor.hook import Hook
 from torch import nn
 
 MOST_WAITING = 4  # forward passes, such as those of labelled and unlabelled examples before their losses
@@ -43,17 +40,22 @@ class Seen(NamedTuple):
     @classmethod
     def of(cls, features: torch.Tensor, outputs: torch.Tensor, *, training: bool) -> "Seen":
         """With the tensors' versions as they are now."""
-        return cls(features, outputs, training, (_version(features), _version(outputs)))
+        return cls(features, outputs, training, (tensor_version(features), tensor_version(outputs)))
 
     @property
     def unchanged(self) -> bool:
         """Whether the tensors are unchanged since the forward pass."""
-        return self.versions == (_version(self.features), _version(self.outputs))
+        return self.versions == (tensor_version(self.features), tensor_version(self.outputs))
 
     @property
     def inputs(self) -> list[torch.Tensor]:
         """What the model was given; none where it wrote into that."""
-        return [one for one, _ in self.given] if all(_version(one) == version for one, version in self.given) else []
+        return (
+            [one for one, _ in self.given] if all(tensor_version(one) == version for one, version in self.given) else []
+        )
+
+
+SKIPPED = Seen(torch.empty(0), torch.empty(0), True, (None, None))  # a batch of which nothing is kept
 
 
 class ForwardWatch:
@@ -88,11 +90,11 @@ class ForwardWatch:
                 "write labels='labels', or call monitor.update(labels) after each forward pass",
             )
         self.seconds = 0.0  # spent here beyond what a hook costs
-        self._given: tuple[tuple[torch.Tensor, int | None], ...] = ()
         self.named: str | None = None  # the phase that the user named, which is no training
         self._of_loop = False  # whether it is that of a loop, which may be left early
         self._evaluated = False  # whether it had a pass in evaluation mode
         self._model, self._head, self._counters, self._probe, self._first = model, head, counters, probe, first
+        self._given = GivenInputs(model, head, label_keyword, first)
         self._told = None if features is None else named_module(model, features)
         self._latest_features: torch.Tensor | None = None
         self._label_keyword = label_keyword
@@ -107,7 +109,7 @@ class ForwardWatch:
         self._again = False  # whether another loss of the same logits, or of a pass beside it, was left out
         self._guessed = False  # whether several passes could have given the logits of a loss
         self._on_labels, self._on_step = weakref.WeakMethod(on_labels), on_step
-        self._passed = False
+        self._passed: Seen | None = None
         devices = len(model.device_ids) if isinstance(model, nn.DataParallel) and model.device_ids else 1
         self._waiting: deque[Seen] = deque(maxlen=max(MOST_WAITING, devices))
         self._outer = [
@@ -177,15 +179,15 @@ class ForwardWatch:
         """The logits of the latest forward that waits for its labels."""
         return self._waiting[-1].outputs if self._waiting else None
 
-    def take_passed(self) -> bool:
-        """Whether the present labels belong to a batch that was skipped."""
-        passed, self._passed = self._passed and not self._waiting, False
+    def take_passed(self) -> Seen | None:
+        """The batch that was skipped, if the present labels belong to one; its features only while they are wanted."""
+        passed, self._passed = None if self._waiting else self._passed, None
         return passed
 
     def start_over(self) -> None:
         """Forget the forward passes that wait for labels, and the phase."""
         self._waiting.clear()
-        self._passed = self._answered = False
+        self._passed, self._answered = None, False
         self.start_phase(None)
 
     def start_phase(self, name: str | None, *, of_loop: bool = False) -> None:
@@ -197,6 +199,7 @@ class ForwardWatch:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
+        self._given.close()
         self._waiting.clear()
 
     def _saw_features(self, _: nn.Module, __: tuple[Any, ...], output: Any) -> None:
@@ -220,15 +223,20 @@ class ForwardWatch:
             self._waiting.clear()
         if self._of_loop:
             self._leave_phase(training=training)
-        if training and self.named is None and self._counters.training_forward(output.shape[0]):
-            self._passed = True
+        passed = training and self.named is None and self._counters.training_forward(output.shape[0])
+        if passed and self._first.done:
+            self._passed = SKIPPED
             return
         given = arguments[0] if arguments else next(iter(keywords.values()))
         features = given.detach() if self._told is None else self._latest_features
         if features is None:
             raise InputError("the features before the head", "none", "name a layer that runs before it with features=")
-        versions = _version(features), _version(output)
-        self._waiting.append(Seen(features, output.detach(), training, versions, self._given))
+        versions = tensor_version(features), tensor_version(output)
+        seen = Seen(features, output.detach(), training, versions, self._given.taken())
+        if passed:
+            self._passed = seen
+        else:
+            self._waiting.append(seen)
 
     def _leave_phase(self, *, training: bool) -> None:
         """End a phase that evaluated when training goes on: a loop over `Monitor.batches` that was left early may not
@@ -245,9 +253,7 @@ class ForwardWatch:
             self._label_now = keywords.get(self._label_keyword)
             if self._shifts and isinstance(self._label_now, torch.Tensor):  # as the model does for its loss
                 self._label_now = torch.nn.functional.pad(self._label_now[..., 1:], (0, 1), value=IGNORED)
-        self._given = ()
-        if not self._first.done and self._model.training and self.named is None:
-            self._given = tuple((one, _version(one)) for one in model_inputs(arguments, keywords, self._label_keyword))
+        self._given.enter(arguments, keywords)
         if not self._probe.started and self._model.training:
             began = time.perf_counter()
             self._probe.start(arguments, keywords)
@@ -256,6 +262,7 @@ class ForwardWatch:
     def _after_model(self, _: nn.Module, __: tuple[Any, ...], output: Any) -> None:
         if self._probe.running:
             return
+        self._given.leave()
         if self._check_output:
             self._check_output = False
             check_output(output, self._head)
@@ -292,7 +299,7 @@ class ForwardWatch:
             return
         if self._answered:
             self._again = self._again or (logits is not None and (self._logits() is logits or self._waits(logits)))
-        elif self._passed or self._waiting:  # without a forward before it, the loss is of something else
+        elif self._passed is not None or self._waiting:  # without a forward before it, the loss is of something else
             self._logits = weakref.ref(logits) if isinstance(logits, torch.Tensor) else _nothing
             others = self._set_aside(logits) if len(self._waiting) > 1 else []
             self._labelled(target)
@@ -324,37 +331,6 @@ class ForwardWatch:
         return others
 
 
-class Hook:
-    """Calls a method of a live object; does nothing when the object is gone or the hook is a copy."""
-
-    def __init__(self, method: Any = None) -> None:
-        self._owner = None if method is None else weakref.ref(method.__self__)
-        self._function: Any = None if method is None else method.__func__
-
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
-    def __call__(self, *arguments: Any) -> None:
-        """Forward the call; the result is always None, so no forward pass is ever changed.
-
-        A compiler that followed it would compile it once for each kind of hook and argument, until it gives up.
-        """
-        owner = None if self._owner is None else self._owner()
-        if owner is not None:
-            self._function(owner, *arguments)
-        elif isinstance(arguments[0], nn.Module):  # nobody will need it again, and TorchScript takes no such hook
-            drop_hooks(arguments[0], self)
-
-    def __reduce__(self) -> tuple[type["Hook"], tuple[()]]:
-        return Hook, ()
-
-
-def drop_hooks(module: nn.Module, only: Hook | None = None) -> None:
-    """Take the hooks of monitors off a module that is no longer watched, such as a copy."""
-    for hooks in (module._forward_hooks, module._forward_pre_hooks):
-        for key, hook in list(hooks.items()):
-            if isinstance(hook, Hook) and only in (None, hook):
-                hooks.pop(key, None)
-
-
 def _nothing() -> None:
     """Where there is no tensor to refer to."""
 
@@ -362,11 +338,6 @@ def _nothing() -> None:
 def _same(outputs: torch.Tensor, logits: torch.Tensor) -> bool:
     """Whether two tensors share their memory and rows."""
     return logits.ndim > 0 and (outputs.data_ptr(), len(outputs)) == (logits.data_ptr(), len(logits))
-
-
-def _version(tensor: torch.Tensor) -> int | None:
-    """PyTorch's count of in-place writes; tensors of inference mode have none."""
-    return None if tensor.is_inference() else tensor._version
 
 
 def _joined(parts: list[Seen]) -> Seen:

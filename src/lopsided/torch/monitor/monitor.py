@@ -171,9 +171,11 @@ class Monitor:
     def update(self, labels: Any, groups: Any = None) -> None:
         """Give the labels (and groups) of the latest forward pass: whole numbers 0, 1, 2, ...; -100 is ignored."""
         began = time.perf_counter()
-        if self._watch.take_passed():  # the caller may reuse its buffer before they are counted
-            self._unobserved.add(codes_of(self._targets.read(labels)).clone())
+        if (passed := self._watch.take_passed()) is not None:  # the caller may reuse its buffer before they are counted
+            codes = codes_of(self._targets.read(labels)).clone()
+            self._unobserved.add(codes)
             self._counters.training_batch()
+            self._first.add(passed.inputs, passed.features, codes)
             return
         seen = None if groups is not None else self._watch.take_usual(labels)
         if seen is not None:
@@ -272,11 +274,8 @@ class Monitor:
                 full=full,
                 spectra=spectra,
             )
-            self._first.end_epoch(
-                labels,
-                usable=not (self._targets.mixed or self._targets.several or self._shown.resampled),
-                all_reduce=self._all_reduce,
-            )
+            usable = not (self._targets.mixed or self._targets.several or self._shown.resampled)
+            self._first.end_epoch(labels, usable=usable, all_reduce=self._all_reduce)
             absent = () if labels is None or not self._shown.whole else tuple(np.flatnonzero(labels == 0).tolist())
             classifier = None if lengths is None else classifier_record(lengths, angles, minority)
             recall = [None if found is None else found.class_accuracy for found in (train, held_out)]
@@ -311,6 +310,7 @@ class Monitor:
             notes=(
                 *self._layers.notes,
                 *self._probe.notes,
+                *self._first.notes,
                 *self._watch.notes,
                 *counters.notes(
                     snapshots.values(),
@@ -332,9 +332,8 @@ class Monitor:
         self.records.append(record)
         self._own_seconds, self._watch.seconds, self._epoch_began = 0.0, 0.0, now
         counters.start_epoch()
-        self._cadence.end_epoch(
-            sum(int(sums.counts.sum()) for sums in snapshots.values()) + int(unobserved.sum()), epoch + 1, record.seen
-        )
+        shown = sum(int(sums.counts.sum()) for sums in snapshots.values()) + int(unobserved.sum())
+        self._cadence.end_epoch(shown, epoch + 1, record.seen)
         self._phases.start_epoch(self._cadence)
         numbers = {f"lopsided/{name}": value for name, value in record.scalars().items()} if self._loggers else {}
         for logger in self._loggers:
