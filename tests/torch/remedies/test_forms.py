@@ -68,11 +68,22 @@ def test_noise_is_not_lost() -> None:
         noise(torch.zeros(5, 4), torch.zeros(5, dtype=torch.long))
 
 
+@pytest.mark.parametrize("scale", [1.0, 3.0])
+def test_a_class_weight_counts_fully_in_a_batch_of_any_classes(scale) -> None:
+    """The mean of the examples' weights times their cross entropies, with the weights of the trial: they have mean 1
+    over the training rows, whatever the scale of those given."""
+    given = next(remedy for remedy in REMEDIES if remedy.name == "class weights")
+    remedy = type(given)({name: scale * weight for name, weight in given.class_weights.items()})
+    loss, weights, codes = torch_form(remedy, TRAINING), remedy.example_weights(TRAINING), TRAINING.classes.codes
+    logits = np.random.default_rng(0).standard_normal((codes.size, 3))
+    each = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(codes.size), codes]
+    for batch in (np.arange(codes.size), np.array([codes.size - 1]), np.array([0, 200, 1, 239])):
+        found = loss(torch.tensor(logits[batch]), torch.tensor(codes[batch]))
+        assert float(found) == pytest.approx((weights * each)[batch].mean(), rel=1e-6)  # weights are float32
+
+
 def test_losses_and_layers_carry_the_numbers() -> None:
     by_name = {remedy.name: remedy for remedy in REMEDIES}
-    loss = torch_form(by_name["class weights"], TRAINING)
-    weights = [by_name["class weights"].class_weights[name] for name in TRAINING.classes.names]
-    np.testing.assert_allclose(loss.weight.numpy(), weights, rtol=1e-6)  # float32
     for name in ("logit adjustment", "threshold moving"):
         layer = torch_form(by_name[name], TRAINING)
         np.testing.assert_allclose(layer(torch.zeros(1, 3))[0], by_name[name].class_offsets(TRAINING), atol=1e-6)

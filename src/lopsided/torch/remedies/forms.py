@@ -3,7 +3,7 @@
     over- and undersampling   a sampler of the rows of the data, correct under DistributedDataParallel
     oversampling with noise   the same with `.noise`: inputs = sampler.noise(inputs, classes) in the training loop
     group weights             a sampler over cells of class and group
-    class weights             CrossEntropyLoss with the weights
+    class weights             WeightedCrossEntropy of the weights, scaled to mean 1 over the training rows
     logit adjustment          a layer that adds the offsets to the logits of a finished model
     threshold moving          the same with the offsets of the plan's pilot
     losses of networks        BalancedSoftmaxLoss, LDAMLoss, FocalLoss for the classes' counts
@@ -45,6 +45,7 @@ from lopsided.torch.remedies.focal_loss import FocalLoss
 from lopsided.torch.remedies.ldam_loss import LDAMLoss
 from lopsided.torch.remedies.logit_adjusted import BalancedSoftmaxLoss
 from lopsided.torch.remedies.oversampling_sampler import OversamplingSampler
+from lopsided.torch.remedies.weighted_loss import WeightedCrossEntropy
 from torch import Tensor, nn
 
 _ROWS = 512  # of a batch whose features are read
@@ -125,9 +126,9 @@ def _noisy_sampler(remedy: NoisyOversampling, training: LabelledSet, *, seed: in
 
 
 @torch_form.register
-def _loss(remedy: ClassWeighting, training: LabelledSet, *, seed: int = 0) -> nn.CrossEntropyLoss:
+def _loss(remedy: ClassWeighting, training: LabelledSet, *, seed: int = 0) -> WeightedCrossEntropy:
     weights = by_name(remedy.class_weights, training.classes.names)
-    return nn.CrossEntropyLoss(weight=torch.tensor(weights, dtype=torch.float32))
+    return WeightedCrossEntropy((weights / weights[training.classes.codes].mean()).tolist())
 
 
 @torch_form.register(LogitAdjustment)
