@@ -1,7 +1,9 @@
 """What a plan's remedies are in PyTorch, against what they are in NumPy and scikit-learn."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 from lopsided.core.errors import InputError
 from lopsided.remedies.contract import torch_form
@@ -66,6 +68,31 @@ def test_noise_is_not_lost() -> None:
     assert noise(pictures, torch.zeros(5, dtype=torch.long)).shape == (5, 1, 3, 1)
     with pytest.raises(InputError, match="3 features"):
         noise(torch.zeros(5, 4), torch.zeros(5, dtype=torch.long))
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "sparse"])
+def test_noise_of_the_export_is_that_of_the_trial(kind) -> None:
+    """Its scale are the deviations that copies are drawn with, also with missing values and in other containers."""
+    features = np.where(np.arange(720).reshape(240, 3) % 7 == 3, np.nan if kind != "sparse" else 0.0, TRAINING.features)
+    make = {"array": np.asarray, "frame": pd.DataFrame, "sparse": csr_array}[kind]
+    training = TRAINING.with_features(make(features))
+    remedy = NoisyOversampling({"rare": 4.0}, noise=0.5)
+    rare = features[TRAINING.classes.codes == 2]
+    noise = torch_form(remedy, training).noise
+    # float32; nanstd divides by the number of values, as the trial does
+    np.testing.assert_allclose(noise.deviations[2].numpy(), 0.5 * np.nanstd(rare, axis=0), rtol=1e-6)
+    drawn = remedy.draw(training, 0)
+    copies = np.concatenate([[False], drawn.rows[1:] == drawn.rows[:-1]])
+    found = np.asarray(drawn.features.toarray() if kind == "sparse" else drawn.features)
+    added = found[copies] - features[drawn.rows[copies] // 2]
+    # 90 copies, a seventh of them without a value: a deviation is known to 1/sqrt(150) = 8 percent; three of those
+    np.testing.assert_allclose(np.nanstd(added, axis=0), noise.deviations[2].numpy(), rtol=0.25)
+
+
+def test_noise_on_columns_of_text_is_refused_in_a_sentence() -> None:
+    table = pd.DataFrame(TRAINING.features).assign(town="here")
+    with pytest.raises(InputError, match="table of numbers for noise in PyTorch, but got 3 of 4 columns"):
+        torch_form(NoisyOversampling({"rare": 4.0}), TRAINING.with_features(table))
 
 
 @pytest.mark.parametrize("scale", [1.0, 3.0])

@@ -23,6 +23,7 @@ import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.data.rows import width
 from lopsided.remedies.balanced_bagging import BalancedBagging
 from lopsided.remedies.balanced_softmax import BalancedSoftmax
 from lopsided.remedies.class_weighting import ClassWeighting
@@ -116,12 +117,12 @@ def _group_sampler(remedy: GroupWeighting, training: LabelledSet, *, seed: int =
 @torch_form.register
 def _noisy_sampler(remedy: NoisyOversampling, training: LabelledSet, *, seed: int = 0) -> PlannedSampler:
     sampler = _sampler(remedy, training, seed=seed)
-    codes, rates = training.classes.codes, by_name(remedy.rates, training.classes.names)
-    spreads = [
-        training.features[codes == code].std(axis=0) if (codes == code).any() else np.zeros(training.features.shape[1])
-        for code in range(rates.size)
-    ]
-    sampler.noise = CopyNoise(remedy.noise * np.stack(spreads), np.maximum(1.0 - 1.0 / rates, 0.0), seed=seed)
+    deviations, columns = remedy.deviations(training), width(training.features)
+    if deviations.shape[1] != columns:
+        got = f"{deviations.shape[1]} of {columns} columns with numbers"
+        raise InputError("a table of numbers for noise in PyTorch", got, "encode the other columns, or use sklearn()")
+    shares = np.maximum(1.0 - 1.0 / by_name(remedy.rates, training.classes.names), 0.0)
+    sampler.noise = CopyNoise(remedy.noise * deviations, shares, seed=seed)
     return sampler
 
 
