@@ -126,6 +126,11 @@ class Remedy:
         """The class or group to collect, for remedies that need new data."""
         return None
 
+    @property
+    def code_homes(self) -> tuple[str, ...]:
+        """The modules whose code, with all that they import, a result of the remedy comes from (`engine.code`)."""
+        return (type(self).__module__,)
+
     @classmethod
     def propose(cls, occasion: Occasion) -> Proposals:
         """This remedy with parameters for the data, several where it has variants, or notes on why there is none."""
