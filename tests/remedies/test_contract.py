@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
+from lopsided.checkup.plan.arms import proposals_for
 from lopsided.checkup.plan.plan import plan_for
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
@@ -73,6 +74,13 @@ def test_plain_values_make_it_again(remedy) -> None:
     assert type(again) is type(remedy)
     assert again.parameters == remedy.parameters
     assert again.name == remedy.name
+
+
+@pytest.mark.parametrize("remedy", named(TRAINED[1:]))
+def test_what_a_plan_proposes_can_be_asked_for_by_its_name(remedy) -> None:
+    occasion = Occasion(TRAINING, run_pilot(reduced(TRAINING, 0), 0), "balanced", {})
+    (found,), _ = proposals_for([remedy.name], occasion)
+    assert (type(found.remedy), found.remedy.name) == (type(remedy), remedy.name)
 
 
 @pytest.mark.parametrize("remedy", named(REMEDIES))

@@ -37,6 +37,9 @@ class Smote(Remedy):
     kind: ClassVar[str] = "smote"
     name: ClassVar[str] = "SMOTE"
     makes_rows: ClassVar[bool] = True
+    without_form: ClassVar[str] = (
+        "train on the output of imblearn.over_sampling.SMOTE().fit_resample, or use oversampling"
+    )
     rates: Mapping[str, float]
 
     @classmethod

@@ -1,5 +1,7 @@
 """What a plan's remedies are in PyTorch, against what they are in NumPy and scikit-learn."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,6 @@ from scipy.sparse import csr_array
 
 from lopsided.core.errors import InputError
 from lopsided.remedies.contract import torch_form
-from lopsided.remedies.every import EVERY
 from lopsided.remedies.noisy_oversampling import NoisyOversampling
 from lopsided.remedies.oversampling import Oversampling
 from tests.remedies.test_contract import REMEDIES, TRAINING, named
@@ -17,9 +18,14 @@ from lopsided.torch import OversamplingSampler  # noqa: E402 - needs torch
 from lopsided.torch.remedies import forms  # noqa: E402
 
 
-def test_every_remedy_has_a_form_or_says_where_to_go() -> None:
-    for kind in EVERY[1:]:  # plain training needs none
-        assert torch_form.dispatch(kind) is not torch_form.dispatch(object), kind
+@pytest.mark.parametrize("remedy", named(REMEDIES[1:]))  # plain training needs none
+def test_every_remedy_has_a_form_or_says_where_to_go(remedy) -> None:
+    if torch_form.dispatch(type(remedy)) is not torch_form.dispatch(object):
+        assert torch_form(remedy, TRAINING) is not None
+        return
+    assert not remedy.needs_network  # it is trained with its form
+    with pytest.raises(InputError, match=re.escape(f"{remedy.name!r}; {remedy.without_form}")):
+        torch_form(remedy, TRAINING)
 
 
 @pytest.mark.parametrize("remedy", named([remedy for remedy in REMEDIES if isinstance(remedy, Oversampling)]))

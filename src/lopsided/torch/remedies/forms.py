@@ -9,8 +9,8 @@
     losses of networks        BalancedSoftmaxLoss, LDAMLoss, FocalLoss for the classes' counts
     their last layers         a function from a finished model to a copy with another last layer
 
-SMOTE makes synthetic examples before training, so it has no such form. Group DRO and standardising by group need the
-groups of every batch: use `GroupDROLoss` and `GroupWhitening`.
+The others have none, and say what to do instead (`Remedy.without_form`): SMOTE makes synthetic examples before
+training, group DRO and standardising by group need the groups of every batch.
 """
 
 from collections.abc import Callable
@@ -24,21 +24,16 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.data.rows import width
-from lopsided.remedies.balanced_bagging import BalancedBagging
 from lopsided.remedies.balanced_softmax import BalancedSoftmax
 from lopsided.remedies.class_weighting import ClassWeighting
 from lopsided.remedies.classifier_retraining import ClassifierRetraining
-from lopsided.remedies.collection import Collection
 from lopsided.remedies.contract import Remedy, by_name, present, torch_form
 from lopsided.remedies.focal import Focal
-from lopsided.remedies.group_dro import GroupDro
-from lopsided.remedies.group_standardiser import GroupStandardising
 from lopsided.remedies.group_weighting import GroupWeighting
 from lopsided.remedies.ldam import Ldam
 from lopsided.remedies.logit_adjustment import LogitAdjustment
 from lopsided.remedies.noisy_oversampling import NoisyOversampling
 from lopsided.remedies.oversampling import Oversampling
-from lopsided.remedies.smote import Smote
 from lopsided.remedies.tau_normalisation import TauNormalisation
 from lopsided.remedies.threshold_moving import ThresholdMoving
 from lopsided.torch.remedies.classifier_retraining import retrain_classifier, tau_normalise
@@ -171,21 +166,3 @@ def _retraining(
 @torch_form.register
 def _tau_norm(remedy: TauNormalisation, training: LabelledSet, *, seed: int = 0) -> Callable[[nn.Module], nn.Module]:
     return partial(tau_normalise, tau=remedy.tau)
-
-
-_ELSEWHERE: dict[type[Remedy], str] = {
-    GroupDro: "use lopsided.torch.GroupDROLoss with the groups' counts",
-    GroupStandardising: "use lopsided.torch.GroupWhitening over a fitted lopsided.remedies.GroupStandardiser",
-    Collection: "collect the examples first",
-    BalancedBagging: "train a network on each of several undersampled sets, and average their probabilities",
-    Smote: "train on the output of imblearn.over_sampling.SMOTE().fit_resample, or use oversampling",
-}
-
-
-@torch_form.register(GroupDro)
-@torch_form.register(GroupStandardising)
-@torch_form.register(Collection)
-@torch_form.register(BalancedBagging)
-@torch_form.register(Smote)
-def _refused(remedy: Remedy, training: LabelledSet, *, seed: int = 0) -> Any:
-    raise InputError("a remedy with a PyTorch form", f"{remedy.name!r}", _ELSEWHERE[type(remedy)])
