@@ -1,5 +1,5 @@
 """What the pages of docs/extending say is done: their file and its entry go into a copy of the package, and the
-contract suite of that room runs there on the newcomer alone."""
+contract suite of that room runs there on the newcomer alone, and others that go through the same list run whole."""
 
 import os
 import re
@@ -16,7 +16,8 @@ from tests.docs.pages import ROOT, blocks
 
 @dataclass(frozen=True)
 class Addition:
-    """The file that the page shows, the line that is put behind another, and the suite with the newcomer's name."""
+    """The file that the page shows, the line that is put behind another, the suite with the newcomer's name, and those
+    that run whole."""
 
     file: str
     entry: str
@@ -25,6 +26,7 @@ class Addition:
     suite: str
     newcomer: str
     imports: str = ""
+    whole: tuple[str, ...] = ()
 
 
 ADDITIONS = {
@@ -36,6 +38,7 @@ ADDITIONS = {
         imports="from lopsided.remedies.gentle_weighting import GentleWeighting\n",
         suite="tests/remedies/test_contract.py",
         newcomer="gentle",
+        whole=("tests/torch/remedies/test_forms.py", "tests/checkup/trial/test_arms.py"),
     ),
     "check": Addition(
         file="src/lopsided/checkup/checks/tiny_classes.py",
@@ -93,7 +96,9 @@ def test_adding_is_one_file_and_its_entry(page: str, checkout: Path) -> None:
     if added.imports and first is not None:
         text = text[: first.start()] + added.imports + text[first.start() :]
     entry.write_text(text.replace(added.behind, added.behind + added.line), encoding="utf-8")
-    assert run(checkout, added) >= 1
+    assert run(checkout, added.suite, "-k", added.newcomer) >= 1
+    if added.whole:
+        assert run(checkout, *added.whole) >= 1
     assert f"./test {added.suite} -k {added.newcomer}\n" in (ROOT / f"docs/extending/{page}.md").read_text()
 
 
@@ -105,9 +110,9 @@ def shown_file(page: str, added: Addition) -> str:
     return shown[added.file]
 
 
-def run(checkout: Path, added: Addition) -> int:
-    """How many tests of the suite know the newcomer; all of them pass."""
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", added.suite, "-k", added.newcomer]
+def run(checkout: Path, *chosen: str) -> int:
+    """How many tests there are of those that are chosen; all of them pass."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *chosen]
     environment = os.environ | {"PYTHONPATH": f"{checkout / 'src'}{os.pathsep}{checkout}"}
     environment.pop("PYTEST_XDIST_WORKER", None)
     finished = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)

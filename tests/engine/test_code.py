@@ -5,17 +5,28 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 import lopsided
+from lopsided.checkup.plan.result import Plan
+from lopsided.checkup.trial.run import Entry, TrialRun
+from lopsided.core.partition import Partition
+from lopsided.data.labelled_set import LabelledSet
 from lopsided.engine.code import closure, closure_hash, code_of
 from lopsided.engine.definitions import CodeEntry, reached
-from lopsided.engine.store import Result
+from lopsided.engine.store import Result, Store
 from lopsided.engine.task import Task
 from lopsided.engine.work import Failure, attempt
+from lopsided.measure.metrics import METRICS
 from lopsided.papers.claim import MEASUREMENT
 from lopsided.papers.register import load_claim, register
 from lopsided.papers.reproduce import expand, reproduce
+from lopsided.remedies.ldam import Ldam
+from lopsided.remedies.own import own_arm
+from lopsided.remedies.plain import Plain
+from lopsided.remedies.tau_normalisation import TauNormalisation
 from lopsided.skill.benchmark import families
 from tests.engine.conftest import TOYS, measured
 
@@ -172,6 +183,39 @@ def test_annotations_are_left_out_where_asked(old: str, new: str, same: bool, tm
     assert old in text
     assert (digest(text, False) == digest(text.replace(old, new), False)) == same
     assert digest(text, True) != digest(text.replace(old, new), True)
+
+
+@pytest.mark.parametrize(
+    ("file", "changed"),
+    [
+        ("torch/remedies/ldam_loss.py", {"LDAM", "tau-normalisation"}),  # one module registers all forms
+        ("torch/remedies/head_fits.py", {"LDAM", "tau-normalisation"}),
+        ("torch/remedies/forms.py", {"LDAM", "tau-normalisation"}),
+        ("remedies/own.py", {"bayes"}),
+        ("remedies/mended.py", {"plain", "LDAM", "tau-normalisation", "bayes"}),  # trains every arm
+        ("web/app.py", set()),
+    ],
+)
+def test_the_code_that_an_arm_runs_is_in_the_keys_of_its_folds(
+    file: str, changed: set[str], package: Path, monkeypatch
+) -> None:
+    """The task imports neither the PyTorch forms, which register themselves, nor the arms that a user brings."""
+    pytest.importorskip("torch")
+    for module in ("lopsided.engine.task", "lopsided.checkup.trial.run"):
+        monkeypatch.setattr(f"{module}.code_of", lambda home, entry=None: closure_hash(home, package, entry))
+    entries = [Entry(remedy) for remedy in (Plain(), Ldam(), TauNormalisation(), own_arm(("bayes", GaussianNB())))]
+    training = LabelledSet(np.arange(4), Partition("class", np.arange(4) % 2, ("a", "b")), None, np.eye(4))
+    run = TrialRun(
+        training, entries, Plan([]), "deep", {}, METRICS["balanced"], 2, 1, 0, Store(package.parent), forecasts=False
+    )
+
+    def keys() -> dict[str, str]:
+        return {entry.remedy.name: run._task(entry, 0, 1).key for entry in entries}
+
+    before = keys()
+    assert keys() == before
+    edit(package / file)
+    assert {name for name, key in keys().items() if key != before[name]} == changed
 
 
 def test_every_check_is_reached_by_what_runs_them_all() -> None:

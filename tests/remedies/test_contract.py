@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
+from lopsided.checkup.plan.arms import proposals_for
 from lopsided.checkup.plan.plan import plan_for
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
@@ -75,10 +76,18 @@ def test_plain_values_make_it_again(remedy) -> None:
     assert again.name == remedy.name
 
 
+@pytest.mark.parametrize("remedy", named(TRAINED[1:]))
+def test_what_a_plan_proposes_can_be_asked_for_by_its_name(remedy) -> None:
+    occasion = Occasion(TRAINING, run_pilot(reduced(TRAINING, 0), 0), "balanced", {})
+    (found,), _ = proposals_for([remedy.name], occasion)
+    assert (type(found.remedy), found.remedy.name) == (type(remedy), remedy.name)
+
+
+@pytest.mark.parametrize("metric", ["balanced", "f1:rare"])
 @pytest.mark.parametrize("remedy", named(REMEDIES))
-def test_a_forecast_or_the_reason_why_there_is_none(remedy) -> None:
+def test_a_forecast_or_the_reason_why_there_is_none(remedy, metric) -> None:
     pilot = run_pilot(reduced(TRAINING, 0), 0)
-    forecast, reason = remedy.forecast(pilot, "balanced", seed=0)
+    forecast, reason = remedy.forecast(pilot, metric, seed=0)
     if forecast is None:
         assert reason.startswith("No forecast: ")
         assert reason.endswith(".")
@@ -86,7 +95,7 @@ def test_a_forecast_or_the_reason_why_there_is_none(remedy) -> None:
         assert isinstance(forecast, GainForecast)
         assert reason == ""
         assert forecast.low <= forecast.gain <= forecast.high
-        assert remedy.forecast(pilot, "balanced", seed=0)[0] == forecast
+        assert remedy.forecast(pilot, metric, seed=0)[0] == forecast
 
 
 @pytest.mark.parametrize("remedy", named(TRAINED))

@@ -20,7 +20,7 @@ from lopsided.learners.named_learner import is_network
 from lopsided.measure.metrics.named import Asked, metric_named
 from lopsided.remedies.contract import Proposal, Remedy
 from lopsided.remedies.mended import RemediedClassifier
-from lopsided.remedies.named import kind_named, proposed
+from lopsided.remedies.named import proposed
 from lopsided.remedies.own import own_arm
 from lopsided.remedies.plain import Plain
 
@@ -108,7 +108,7 @@ class MendedClassifier(RemediedClassifier):
             return Proposal(own_arm(asked), "Your own.")
         if isinstance(asked, str) and asked.lower() != AUTO:
             aim = metric_named(self.metric, training.classes, self.costs).aim
-            return proposed(kind_named(asked, also=(AUTO,)), training, aim, seed)
+            return proposed(asked, training, aim, seed, also=(AUTO,))
         if not isinstance(asked, (str, Sequence)) or not asked:
             got, remedy = f"a {type(asked).__name__}", "name one such as 'logit adjustment', or 'auto'"
             raise InputError("a remedy, its name, a sampler or a list of these", got, remedy)

@@ -58,6 +58,9 @@ class BalancedBagging(Remedy):
     kind: ClassVar[str] = "balanced bagging"
     name: ClassVar[str] = "balanced bagging"
     silent: ClassVar[str] = "the gain of averaging over undersamples is not known in advance"
+    without_form: ClassVar[str] = (
+        "train a network on each of several undersampled sets, and average their probabilities"
+    )
     needs_probabilities: ClassVar[bool] = True
     bags: int = 10
 

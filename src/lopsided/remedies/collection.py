@@ -26,6 +26,7 @@ class Collection(Remedy):
     law of groups says about them, if it applies."""
 
     kind: ClassVar[str] = "collect"
+    without_form: ClassVar[str] = "collect the examples first"
     axis: str
     code: int
     subject: str

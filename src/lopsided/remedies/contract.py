@@ -105,6 +105,7 @@ class Remedy:
 
     kind: ClassVar[str]
     name: ClassVar[str]  # what people call it; no two remedies of a plan have one name
+    variants: ClassVar[tuple[str, ...]] = ()  # the names to ask for, where they depend on the parameters
     default: ClassVar[bool] = True  # whether plans and trials include it by default
     silent: ClassVar[str] = "no theory predicts its gain"  # why there is no forecast
     reference: ClassVar[bool] = False  # what the gains of the others are measured against
@@ -115,6 +116,7 @@ class Remedy:
     needs_network: ClassVar[bool] = False  # a PyTorch network: the learner deep
     makes_rows: ClassVar[bool] = False  # it draws examples that are not in the data, of whole tables too
     needs_numbers: ClassVar[bool] = False  # it computes with features, which thus have to be finite numbers
+    without_form: ClassVar[str] = "use sklearn()"  # what to do instead where it has no PyTorch form
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -125,6 +127,11 @@ class Remedy:
     def collects(self) -> Subject | None:
         """The class or group to collect, for remedies that need new data."""
         return None
+
+    @property
+    def code_homes(self) -> tuple[str, ...]:
+        """The modules whose code, with all that they import, a result of the remedy comes from (`engine.code`)."""
+        return (type(self).__module__,)
 
     @classmethod
     def propose(cls, occasion: Occasion) -> Proposals:
@@ -230,7 +237,7 @@ class Remedy:
 @singledispatch
 def torch_form(remedy: Remedy, training: LabelledSet, *, seed: int = 0) -> Any:
     """The remedy as a PyTorch object: a sampler, a loss or a layer."""
-    raise InputError("a remedy with a PyTorch form", f"{remedy.name!r}", "use sklearn()")
+    raise InputError("a remedy with a PyTorch form", f"{remedy.name!r}", remedy.without_form)
 
 
 @cache

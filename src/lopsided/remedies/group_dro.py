@@ -139,6 +139,7 @@ class GroupDro(Remedy):
     kind: ClassVar[str] = "group DRO"
     name: ClassVar[str] = "group DRO"
     silent: ClassVar[str] = "its weights are known only after training"
+    without_form: ClassVar[str] = "use lopsided.torch.GroupDROLoss with the groups' counts"
     needs_weights: ClassVar[bool] = True
     needs_probabilities: ClassVar[bool] = True
     needs_groups: ClassVar[bool] = True

@@ -20,6 +20,7 @@ from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy, se
 
 FEWEST_IN_A_GROUP = 20  # for means and covariances of its own, and for a say in group DRO
 MOST_WHITENED = 200  # columns: a covariance per group and fold of more is slower than the trial
+_NAMES = {"centre": "group centring", "whiten": "group whitening"}
 
 
 class GroupStandardiser:
@@ -124,20 +125,22 @@ class GroupStandardising(Remedy):
     """`standardise` is "centre" or "whiten", by the groups of `partition`; predicting needs the groups too."""
 
     kind: ClassVar[str] = "group standardising"
+    variants: ClassVar[tuple[str, ...]] = tuple(_NAMES.values())
     silent: ClassVar[str] = "the mixture theory predicts how fast a network learns, not its accuracy"
     needs_groups: ClassVar[bool] = True
     needs_numbers: ClassVar[bool] = True
+    without_form: ClassVar[str] = "use lopsided.torch.GroupWhitening over a fitted lopsided.remedies.GroupStandardiser"
     partition: str = "group"
     standardise: str = "centre"
 
     def __post_init__(self) -> None:
-        if self.standardise not in ("centre", "whiten"):
+        if self.standardise not in _NAMES:
             raise InputError("standardise='centre' or 'whiten'", repr(self.standardise))
 
     @property
     def name(self) -> str:  # type: ignore[override]
         """By what it does."""
-        return {"centre": "group centring", "whiten": "group whitening"}[self.standardise]
+        return _NAMES[self.standardise]
 
     @classmethod
     def propose(cls, occasion: Occasion) -> Proposals:

@@ -40,6 +40,12 @@ class NetworkRemedy(Remedy):
             raise InputError(f"a PyTorch network for {self.name}", got, "use the learner deep")
         return super().shift(training, learner, seed)
 
+    @property
+    def code_homes(self) -> tuple[str, ...]:
+        """Also that of the form, which no import leads to."""
+        load_forms()
+        return *super().code_homes, torch_form.dispatch(type(self)).__module__
+
     def form(self, training: LabelledSet, learner: Learner, seed: int) -> Any:
         """The PyTorch object for these rows."""
         load_forms()

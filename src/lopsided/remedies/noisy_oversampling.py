@@ -15,7 +15,7 @@ from lopsided.core.partition import appearing
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.data.rows import is_sparse, numbers, with_numbers
+from lopsided.data.rows import Rows, is_sparse, numbers, with_numbers
 from lopsided.remedies.contract import Occasion, Proposal, Proposals
 from lopsided.remedies.oversampling import Oversampling
 
@@ -54,20 +54,28 @@ class NoisyOversampling(Oversampling):
         drawn = training.subset(chosen)
         copies = np.concatenate([[False], chosen[1:] == chosen[:-1]])
         random, codes = generator(seed, "noise on copies"), drawn.classes.codes
-        features = drawn.features.toarray() if is_sparse(drawn.features) else drawn.features
-        moved = numbers(features).copy()
+        features = _dense(drawn.features)
+        moved, deviations = numbers(features).copy(), self.deviations(training)
         for code in appearing(codes[copies]):
             own = copies & (codes == code)
-            spread = _deviations(moved[(codes == code) & ~copies])
-            moved[own] += self.noise * spread * random.standard_normal((int(own.sum()), moved.shape[1]))
+            moved[own] += self.noise * deviations[code] * random.standard_normal((int(own.sum()), moved.shape[1]))
         return drawn.with_features(
             type(drawn.features)(moved) if is_sparse(drawn.features) else with_numbers(features, moved)
         )
 
+    def deviations(self, training: LabelledSet) -> FloatArray:
+        """Of each class in every column of numbers (classes x columns), missing values left aside; 0 where there is
+        none."""
+        values, codes = numbers(_dense(training.features)), training.classes.codes
+        return np.stack([_deviations(values[codes == code]) for code in range(len(training.classes.names))])
+
 
 def _deviations(values: FloatArray) -> FloatArray:
-    """Of every column, missing values left aside; 0 where there is none."""
     there = ~np.isnan(values)
     count = np.maximum(there.sum(axis=0), 1)
     centre = np.where(there, values, 0.0).sum(axis=0) / count
     return np.asarray(np.sqrt(np.where(there, (values - centre) ** 2, 0.0).sum(axis=0) / count))
+
+
+def _dense(features: Rows) -> Rows:
+    return features.toarray() if is_sparse(features) else features

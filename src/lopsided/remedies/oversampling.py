@@ -21,12 +21,26 @@ from lopsided.remedies.resampling import ResamplingPlan, resampling_plan
 
 
 @dataclass(frozen=True)
-class Oversampling(Remedy):
-    """`rates` by class name (1 where left out); `rule` and `count_needed` say where they come from."""
+class AtRates(Remedy):
+    """`rates` by class name: how many times its size each class has afterwards (1 where left out)."""
+
+    rates: Mapping[str, float]
+
+    def factors(self, names: tuple[str, ...]) -> FloatArray | None:
+        """The rates."""
+        return by_name(self.rates, names)
+
+    def rows_drawn(self, training: LabelledRows) -> float:
+        """As the rates say."""
+        return float(training.classes.counts @ by_name(self.rates, training.classes.names))
+
+
+@dataclass(frozen=True)
+class Oversampling(AtRates):
+    """Copies of examples; `rule` and `count_needed` say where the rates come from."""
 
     kind: ClassVar[str] = "oversample"
     name: ClassVar[str] = "oversampling"
-    rates: Mapping[str, float]
     rule: str = "given"
     count_needed: float | None = None
 
@@ -51,14 +65,6 @@ class Oversampling(Remedy):
         except InputError as error:
             return balanced, f"{balanced.why} The collapse forecast gives no rates: {error}"
         return (balanced, f"{balanced.why} {rates.why}") if rates.added == 0 else (rates, rates.why)
-
-    def factors(self, names: tuple[str, ...]) -> FloatArray | None:
-        """The rates."""
-        return by_name(self.rates, names)
-
-    def rows_drawn(self, training: LabelledRows) -> float:
-        """As the rates say."""
-        return float(training.classes.counts @ by_name(self.rates, training.classes.names))
 
     def draw(self, training: LabelledSet, seed: int) -> LabelledSet:
         """Copies in the order of the data."""

@@ -19,25 +19,27 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from lopsided.core.errors import MissingPackage
-from lopsided.core.partition import LabelledRows, appearing, by_appearance
+from lopsided.core.partition import appearing, by_appearance
 from lopsided.core.seeds import generator
-from lopsided.core.validation import FloatArray
 from lopsided.data.encoding import TableEncoder
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.data.rows import is_matrix, is_sparse, numbers, take, with_numbers
-from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy, by_name, uneven_classes
+from lopsided.remedies.contract import Occasion, Proposal, Proposals, by_name, uneven_classes
+from lopsided.remedies.oversampling import AtRates
 
 NEIGHBOURS = 5  # as Chawla et al. and imbalanced-learn have it
 
 
 @dataclass(frozen=True)
-class Smote(Remedy):
-    """`rates` by class name: how many times its size each class has afterwards (1 where left out)."""
+class Smote(AtRates):
+    """New examples between those of a class."""
 
     kind: ClassVar[str] = "smote"
     name: ClassVar[str] = "SMOTE"
     makes_rows: ClassVar[bool] = True
-    rates: Mapping[str, float]
+    without_form: ClassVar[str] = (
+        "train on the output of imblearn.over_sampling.SMOTE().fit_resample, or use oversampling"
+    )
 
     @classmethod
     def propose(cls, occasion: Occasion) -> Proposals:
@@ -57,14 +59,6 @@ class Smote(Remedy):
             return [], [f"SMOTE is left out: {', '.join(single)} has only one example, so it has no neighbours."]
         alone = f" Classes with one example do not change: {', '.join(single)}." if single else ""
         return [Proposal(cls(rates), why + alone)], []
-
-    def factors(self, names: tuple[str, ...]) -> FloatArray:
-        """As oversampling at these rates."""
-        return by_name(self.rates, names)
-
-    def rows_drawn(self, training: LabelledRows) -> float:
-        """As the rates say."""
-        return float(training.classes.counts @ by_name(self.rates, training.classes.names))
 
     def draw(self, training: LabelledSet, seed: int) -> LabelledSet:
         """The examples, then the synthetic ones."""

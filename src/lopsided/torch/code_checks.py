@@ -61,8 +61,11 @@ def check_logits(logits: Any, classes: int, remedy: str) -> None:
         raise InputError(f"logits with {classes} columns, one per class", got, remedy)
 
 
-def mean_of_counted(losses: Tensor, codes: Tensor) -> Tensor:
-    """The mean of the losses of rows that are not ignored, whose loss is 0; 0 where all of them are."""
+def mean_of_counted(losses: Tensor, codes: Tensor, weights: Tensor | None = None) -> Tensor:
+    """The mean of the losses, times the weights of their classes, of rows that are not ignored, whose loss is 0; 0
+    where all of them are."""
+    if weights is not None:
+        losses = weights[codes.clamp(min=0)] * losses
     return losses.sum() / (codes != IGNORED).sum().clamp(min=1)
 
 

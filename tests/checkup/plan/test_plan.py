@@ -94,7 +94,10 @@ def test_torch_exports(plan) -> None:
     shifted = plan["logit adjustment"].torch()(logits)
     np.testing.assert_allclose(shifted.numpy()[0], plan["logit adjustment"].offsets(), atol=1e-6)  # float32
     assert sorted(plan["oversampling"].torch(seed=1)) == sorted(plan["oversampling"].indices(1).tolist())
-    assert plan["class weights"].torch().weight.shape == (2,)
+    # one example of each class: weights with mean 1 over the data, so a batch of one is weighted, too
+    loss, weights = plan["class weights"].torch(), plan["class weights"].weights()
+    for code, weight in ((0, weights[0]), (1, weights[-1])):
+        assert float(loss(logits, torch.tensor([code]))) == pytest.approx(weight * np.log(2), rel=1e-6)  # float32
 
 
 def test_torch_exports_without_pytorch_say_so() -> None:

@@ -95,11 +95,22 @@ def test_small_groups_and_many_columns_are_said() -> None:
     groups = np.repeat(["a", "b"], [200, 12])
     plan = make_plan(evidence(random.standard_normal((212, 3)), random.integers(0, 2, 212), groups))
     assert any("fewer than 20 examples in b" in note for note in plan.notes)
-    wide = make_plan(evidence(random.standard_normal((90, 230)), np.arange(90) % 2, np.repeat(["a", "b"], [60, 30])))
+    table = evidence(random.standard_normal((90, 230)), np.arange(90) % 2, np.repeat(["a", "b"], [60, 30]))
+    wide = make_plan(table)
     assert any("columns" in note for note in wide.notes)
     kinds = {remedy.name for remedy in wide.remedies}
     assert "group centring" in kinds
     assert "group whitening" not in kinds
+    with pytest.raises(InputError, match=r"1 of which none fits the data \(Whitening by group is left out"):
+        make_plan(table, arms=["group whitening"])
+
+
+@pytest.mark.parametrize(("name", "how"), [("group centring", "centre"), ("Group-whitening", "whiten")])
+def test_a_name_is_enough_for_either_way_to_standardise(name, how) -> None:
+    features, labels, groups = shifted_apart(np.random.default_rng(4), each=60)
+    assert MendedClassifier("logistic", name).fit(features, labels, groups).remedy_.standardise == how
+    (planned,) = make_plan(evidence(features, labels, groups), arms=[name]).remedies
+    assert planned.remedy.standardise == how
 
 
 def test_exports_say_where_to_go() -> None:

@@ -8,7 +8,7 @@ from lopsided.core.errors import InputError
 from lopsided.learners.named_learner import imported
 from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy
 from lopsided.remedies.every import EVERY
-from lopsided.remedies.named import kind_named
+from lopsided.remedies.named import proposals_named
 from lopsided.remedies.own import own_arm
 from lopsided.remedies.plain import Plain
 
@@ -46,14 +46,11 @@ def _proposed(arm: Any, occasion: Occasion) -> Proposals:
         return [Proposal(own_arm(imported(arm, occasion.seed, samplers=True)), "Your own.")], []
     if arm == Plain.name:
         return [], []
-    chosen = (
-        default_kinds(network=occasion.network)
-        if arm.lower() == DEFAULT
-        else [kind_named(arm, "arms", (DEFAULT, "package.module:Class"))]
-    )
+    if arm.lower() != DEFAULT:
+        return proposals_named(arm, occasion, "arms", (DEFAULT, "package.module:Class"))
     found: list[Proposal] = []
     notes: list[str] = []
-    for kind in chosen:
+    for kind in default_kinds(network=occasion.network):
         proposals, left_out = kind.propose(occasion)
         found, notes = found + proposals, notes + left_out
     return found, notes

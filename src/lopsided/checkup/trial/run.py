@@ -16,6 +16,7 @@ from lopsided.core.partition import LabelledRows
 from lopsided.core.progress import ProgressStart, counter
 from lopsided.core.validation import check_count
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.engine.code import code_of
 from lopsided.engine.runner import cores, run_here
 from lopsided.engine.store import Store
 from lopsided.engine.task import Task, tasks_of
@@ -167,10 +168,12 @@ class TrialRun:
     def _task(self, entry: Entry, repeat: int, fold: int, place: str = "") -> Task:
         learner = self.learner if isinstance(self.learner, str) else repr(self.learner)
         subject = entry.remedy.collects
+        remedy = entry.remedy if subject is None else Plain()
         settings: dict[str, Any] = {
             "learner": learner,
             "identity": self.identity,
-            "remedy": (entry.remedy if subject is None else Plain()).to_dict(),
+            "remedy": remedy.to_dict(),
+            "code": [code_of(home) for home in remedy.code_homes],  # the task itself imports no own arms or forms
             "held_back": None if subject is None else asdict(subject),
         }
         if self.recalibrate:

@@ -43,6 +43,4 @@ class FocalLoss(nn.Module):  # type: ignore[misc]
         plain = cross_entropy(logits, codes, reduction="none")
         # 1 - p by expm1: at p near 1 the difference of two rounded numbers would be 0, and its gradient NaN
         losses = (-torch.expm1(-plain)).clamp(min=torch.finfo(plain.dtype).tiny) ** self.gamma * plain
-        if self.weights is not None:
-            losses = self.weights[codes.clamp(min=0)] * losses
-        return mean_of_counted(losses, codes)
+        return mean_of_counted(losses, codes, self.weights)

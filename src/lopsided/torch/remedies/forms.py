@@ -3,14 +3,14 @@
     over- and undersampling   a sampler of the rows of the data, correct under DistributedDataParallel
     oversampling with noise   the same with `.noise`: inputs = sampler.noise(inputs, classes) in the training loop
     group weights             a sampler over cells of class and group
-    class weights             CrossEntropyLoss with the weights
+    class weights             WeightedCrossEntropy of the weights, scaled to mean 1 over the training rows
     logit adjustment          a layer that adds the offsets to the logits of a finished model
     threshold moving          the same with the offsets of the plan's pilot
     losses of networks        BalancedSoftmaxLoss, LDAMLoss, FocalLoss for the classes' counts
     their last layers         a function from a finished model to a copy with another last layer
 
-SMOTE makes synthetic examples before training, so it has no such form. Group DRO and standardising by group need the
-groups of every batch: use `GroupDROLoss` and `GroupWhitening`.
+The others have none, and say what to do instead (`Remedy.without_form`): SMOTE makes synthetic examples before
+training, group DRO and standardising by group need the groups of every batch.
 """
 
 from collections.abc import Callable
@@ -23,21 +23,17 @@ import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.remedies.balanced_bagging import BalancedBagging
+from lopsided.data.rows import width
 from lopsided.remedies.balanced_softmax import BalancedSoftmax
 from lopsided.remedies.class_weighting import ClassWeighting
 from lopsided.remedies.classifier_retraining import ClassifierRetraining
-from lopsided.remedies.collection import Collection
 from lopsided.remedies.contract import Remedy, by_name, present, torch_form
 from lopsided.remedies.focal import Focal
-from lopsided.remedies.group_dro import GroupDro
-from lopsided.remedies.group_standardiser import GroupStandardising
 from lopsided.remedies.group_weighting import GroupWeighting
 from lopsided.remedies.ldam import Ldam
 from lopsided.remedies.logit_adjustment import LogitAdjustment
 from lopsided.remedies.noisy_oversampling import NoisyOversampling
 from lopsided.remedies.oversampling import Oversampling
-from lopsided.remedies.smote import Smote
 from lopsided.remedies.tau_normalisation import TauNormalisation
 from lopsided.remedies.threshold_moving import ThresholdMoving
 from lopsided.torch.remedies.classifier_retraining import retrain_classifier, tau_normalise
@@ -45,6 +41,7 @@ from lopsided.torch.remedies.focal_loss import FocalLoss
 from lopsided.torch.remedies.ldam_loss import LDAMLoss
 from lopsided.torch.remedies.logit_adjusted import BalancedSoftmaxLoss
 from lopsided.torch.remedies.oversampling_sampler import OversamplingSampler
+from lopsided.torch.remedies.weighted_loss import WeightedCrossEntropy
 from torch import Tensor, nn
 
 _ROWS = 512  # of a batch whose features are read
@@ -115,19 +112,19 @@ def _group_sampler(remedy: GroupWeighting, training: LabelledSet, *, seed: int =
 @torch_form.register
 def _noisy_sampler(remedy: NoisyOversampling, training: LabelledSet, *, seed: int = 0) -> PlannedSampler:
     sampler = _sampler(remedy, training, seed=seed)
-    codes, rates = training.classes.codes, by_name(remedy.rates, training.classes.names)
-    spreads = [
-        training.features[codes == code].std(axis=0) if (codes == code).any() else np.zeros(training.features.shape[1])
-        for code in range(rates.size)
-    ]
-    sampler.noise = CopyNoise(remedy.noise * np.stack(spreads), np.maximum(1.0 - 1.0 / rates, 0.0), seed=seed)
+    deviations, columns = remedy.deviations(training), width(training.features)
+    if deviations.shape[1] != columns:
+        got = f"{deviations.shape[1]} of {columns} columns with numbers"
+        raise InputError("a table of numbers for noise in PyTorch", got, "encode the other columns, or use sklearn()")
+    shares = np.maximum(1.0 - 1.0 / by_name(remedy.rates, training.classes.names), 0.0)
+    sampler.noise = CopyNoise(remedy.noise * deviations, shares, seed=seed)
     return sampler
 
 
 @torch_form.register
-def _loss(remedy: ClassWeighting, training: LabelledSet, *, seed: int = 0) -> nn.CrossEntropyLoss:
+def _loss(remedy: ClassWeighting, training: LabelledSet, *, seed: int = 0) -> WeightedCrossEntropy:
     weights = by_name(remedy.class_weights, training.classes.names)
-    return nn.CrossEntropyLoss(weight=torch.tensor(weights, dtype=torch.float32))
+    return WeightedCrossEntropy((weights / weights[training.classes.codes].mean()).tolist())
 
 
 @torch_form.register(LogitAdjustment)
@@ -169,21 +166,3 @@ def _retraining(
 @torch_form.register
 def _tau_norm(remedy: TauNormalisation, training: LabelledSet, *, seed: int = 0) -> Callable[[nn.Module], nn.Module]:
     return partial(tau_normalise, tau=remedy.tau)
-
-
-_ELSEWHERE: dict[type[Remedy], str] = {
-    GroupDro: "use lopsided.torch.GroupDROLoss with the groups' counts",
-    GroupStandardising: "use lopsided.torch.GroupWhitening over a fitted lopsided.remedies.GroupStandardiser",
-    Collection: "collect the examples first",
-    BalancedBagging: "train a network on each of several undersampled sets, and average their probabilities",
-    Smote: "train on the output of imblearn.over_sampling.SMOTE().fit_resample, or use oversampling",
-}
-
-
-@torch_form.register(GroupDro)
-@torch_form.register(GroupStandardising)
-@torch_form.register(Collection)
-@torch_form.register(BalancedBagging)
-@torch_form.register(Smote)
-def _refused(remedy: Remedy, training: LabelledSet, *, seed: int = 0) -> Any:
-    raise InputError("a remedy with a PyTorch form", f"{remedy.name!r}", _ELSEWHERE[type(remedy)])

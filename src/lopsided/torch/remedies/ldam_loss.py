@@ -80,6 +80,5 @@ class LDAMLoss(nn.Module):  # type: ignore[misc]
         rows = codes.clamp(min=0)
         wanted = torch.zeros_like(logits).scatter_(1, rows.unsqueeze(1), self.margins[rows].to(logits).unsqueeze(1))
         losses = cross_entropy(self.scale * (logits - wanted), codes, reduction="none")
-        if self.reweight_from is not None and int(self.epoch) >= self.reweight_from:
-            losses = self.weights[rows] * losses
-        return mean_of_counted(losses, codes)
+        late = self.reweight_from is not None and int(self.epoch) >= self.reweight_from
+        return mean_of_counted(losses, codes, self.weights if late else None)

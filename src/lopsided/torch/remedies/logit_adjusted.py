@@ -57,10 +57,7 @@ class LogitAdjustedLoss(nn.Module):  # type: ignore[misc]
         check_logits(logits, len(self.offsets), _REMEDY)
         codes = check_codes(labels, len(self.offsets), "labels", _REMEDY, ignored=IGNORED)
         offsets = self.offsets.reshape(-1, *[1] * (logits.ndim - 2))
-        losses = cross_entropy(logits + offsets, codes, reduction="none")
-        if self.weights is not None:
-            losses = self.weights[codes.clamp(min=0)] * losses
-        return mean_of_counted(losses, codes)
+        return mean_of_counted(cross_entropy(logits + offsets, codes, reduction="none"), codes, self.weights)
 
 
 class BalancedSoftmaxLoss(LogitAdjustedLoss):
