@@ -149,7 +149,7 @@ def test_what_has_no_rows_is_left_out() -> None:
     rows = torch.rand(4, 3)
     others = {
         "graph": torch.eye(4).to_sparse(),
-        "lengths": torch.nested.nested_tensor([torch.ones(2)] * 4),
+        "lengths": torch.nested.nested_tensor([torch.ones(2)] * 4, layout=torch.jagged),
         "shape": torch.zeros(4, 2, device="meta"),
         "target": torch.arange(4),
         "seen": torch.ones(4, dtype=torch.bool),
