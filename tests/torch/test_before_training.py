@@ -1,5 +1,7 @@
 """The forecast before training reads data, network and optimiser as they are given."""
 
+import random
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -7,7 +9,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import torch
 from lopsided.core.errors import InputError
-from lopsided.torch import recall_before
+from lopsided.torch import mend, recall_before
 from torch import nn
 
 
@@ -76,3 +78,65 @@ def test_what_is_missing_is_said(digits) -> None:
         recall_before(inputs, labels[:5], steps=10, batch_size=8, **told)
     with pytest.raises(InputError, match=r"batches \(inputs, labels\)"):
         recall_before([1, 2, 3], steps=10, batch_size=8, **told)
+
+
+def ragged(number: int):
+    return torch.zeros(number + 1), 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"epochs": float("nan")}, "epochs"),
+        ({"epochs": 0}, "epochs"),
+        ({"optimizer": None}, "a PyTorch optimizer as optimizer="),
+        ({"model": "resnet"}, "torch.nn.Module as model="),
+        ({"features": lambda rows: rows}, "torch.nn.Module as features="),
+        ({"features": nn.Linear(3, 2)}, "rows of numbers of one kind"),  # of the wrong width
+        ({"data": torch.eye(20).to_sparse()}, "a dense tensor"),
+        ({"data": [[1.0], [1.0, 2.0]] * 10}, "rows of numbers of one kind"),
+        ({"data": [ragged(number) for number in range(20)], "labels": None}, "rows of numbers of one kind"),
+        (
+            {"data": TensorDataset(torch.zeros(20, 4), torch.zeros(20).long(), torch.zeros(20).long()), "labels": None},
+            r"batches \(inputs, labels\)",  # which of the two are labels?
+        ),
+    ],
+)
+def test_bad_arguments_are_a_sentence(change, words) -> None:
+    model = nn.Linear(4, 2)
+    told = {
+        "data": torch.randn(20, 4),
+        "labels": torch.arange(20) % 2,
+        "model": model,
+        "optimizer": torch.optim.SGD(model.parameters(), lr=0.1),
+        "epochs": 5,
+        "batch_size": 4,
+    } | change
+    with pytest.raises(InputError, match=words):
+        recall_before(told.pop("data"), told.pop("labels"), **told)
+
+
+class Augmented(torch.utils.data.Dataset):
+    """Draws from all three sources of random numbers."""
+
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, place: int):
+        moved = torch.randn(4) + float(np.random.rand()) + random.random()  # noqa: NPY002  # as users do
+        return moved, place % 2
+
+
+def test_the_training_draws_what_it_would_have_drawn(digits) -> None:
+    model = nn.Linear(4, 2)
+    told = {"model": model, "optimizer": torch.optim.SGD(model.parameters(), lr=0.1), "epochs": 5}
+
+    def after(action) -> tuple[float, float, float]:
+        torch.manual_seed(0), np.random.seed(0), random.seed(0)  # noqa: NPY002
+        action()
+        return float(torch.rand(1)), float(np.random.rand()), random.random()  # noqa: NPY002
+
+    untouched = after(lambda: None)
+    loader = DataLoader(Augmented(), batch_size=8, shuffle=True)
+    assert after(lambda: recall_before(loader, **told)) == untouched
+    assert after(lambda: mend(model, loader, counts=[20, 20])) == untouched

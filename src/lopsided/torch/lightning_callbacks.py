@@ -94,11 +94,13 @@ class LightningMonitor(TrainerMonitor, Callback):  # type: ignore[misc]  # Light
         """Attach the hooks; the optimizer exists by now."""
         watched = pl_module if self._module is None else named_module(pl_module, self._module)
         optimizers = trainer.optimizers
-        planned = trainer.estimated_stepping_batches  # infinite where the training has no planned end
-        steps = int(planned) if 0 < planned < math.inf else None
+        planned = trainer.estimated_stepping_batches  # infinite where an epoch has no known length, or there is no end
+        length = {"steps": int(planned)} if 0 < planned < math.inf else {}
+        if not length and (trainer.max_epochs or 0) > 0:
+            length = {"epochs": trainer.max_epochs}
         loaders = trainer.fit_loop._combined_loader.flattened
         loader = loaders[0] if len(loaders) == 1 else None
-        self._watch(watched, self._of_head(watched, optimizers), steps, loader, trainer.global_step)
+        self._watch(watched, self._of_head(watched, optimizers), length, loader, trainer.global_step)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Pass on the labels of a training batch."""

@@ -23,9 +23,12 @@ class TrainerMonitor:
         self._options = {name: value for name, value in taken_by(Monitor, given).items() if value is not None}
         self._report = None if report is None else Path(report)
 
-    def _watch(self, model: nn.Module, optimizer: Any, steps: int | None, loader: Any = None, done: int = 0) -> None:
-        """Make the monitor; `done` steps were taken before, by a training that is resumed."""
-        self.monitor = Monitor(model, **({"optimizer": optimizer, "steps": steps} | self._options))
+    def _watch(
+        self, model: nn.Module, optimizer: Any, length: Mapping[str, int], loader: Any = None, done: int = 0
+    ) -> None:
+        """Make the monitor; `length` are the planned steps or epochs, where they are known, and `done` steps were taken
+        before, by a training that is resumed."""
+        self.monitor = Monitor(model, **({"optimizer": optimizer, **length} | self._options))
         self.monitor._counters.steps = self.monitor._counters.all_batches = done
         self.monitor._shown.behind(loader, self.monitor.head.classes)
 

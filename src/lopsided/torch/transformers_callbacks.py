@@ -87,8 +87,8 @@ class TransformersMonitor(TrainerMonitor, TrainerCallback):  # type: ignore[misc
                 "smooth in the model's own loss, or make TransformersMonitor(labels=None) and call its "
                 "monitor.update(labels) in compute_loss",
             )
-        steps = state.max_steps if state.max_steps > 0 else None
-        self._watch(kwargs["model"], kwargs.get("optimizer"), steps, kwargs.get("train_dataloader"), state.global_step)
+        length = {"steps": state.max_steps} if state.max_steps > 0 else {}
+        self._watch(kwargs["model"], kwargs.get("optimizer"), length, kwargs.get("train_dataloader"), state.global_step)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The latest evaluation of an epoch counts: forget the one before."""

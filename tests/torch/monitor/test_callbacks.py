@@ -1,5 +1,6 @@
 """The callbacks in real trainers: Lightning and Hugging Face Transformers, a few small steps on the CPU."""
 
+import numpy as np
 import pytest
 from torch.utils.data import DataLoader, Subset, TensorDataset, WeightedRandomSampler
 
@@ -216,6 +217,34 @@ def test_lightning_counts_the_latest_validation_and_reads_the_optimizer_of_the_h
     assert (settings.optimizer, settings.weight_decay) == ("SGD", 0.02)
     # the body is trained too, by the other optimizer
     assert (settings.frozen, settings.hidden_layers) == (0.0, 1)
+
+
+def test_lightning_with_a_stream_and_a_part_that_is_called(tmp_path) -> None:
+    """Of a stream Lightning knows no number of steps, but the epochs; and `self.network(x)` passes the module by."""
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(64, 5), torch.arange(64) % 4)
+
+    class Stream(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter(data)
+
+    class Streamed(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.network = small_network()
+
+        def training_step(self, batch, _):
+            return nn.functional.cross_entropy(self.network(batch[0]), batch[1])
+
+        def configure_optimizers(self):
+            return torch.optim.AdamW(self.parameters(), 1e-3)
+
+    callback = LightningMonitor()
+    quiet = {"enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False}
+    options = {"accelerator": "cpu", "logger": False, "default_root_dir": tmp_path}
+    pl.Trainer(max_epochs=2, callbacks=[callback], **options, **quiet).fit(Streamed(), DataLoader(Stream(), 16))
+    assert [record.seen for record in callback.records] == [0.5, 1.0]
+    assert np.isfinite(callback.records[0].evidence.before_score).all()
 
 
 def test_transformers_evaluations_and_a_resume(tmp_path) -> None:

@@ -20,6 +20,7 @@ from torch.nn.utils.weight_norm import WeightNorm, remove_weight_norm
 import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_matrix
+from lopsided.torch.before_training import random_states_kept
 from lopsided.torch.code_checks import IGNORED, check_codes, class_codes
 from lopsided.torch.monitor.batch_rows import rows_of
 from lopsided.torch.monitor.forward_watch import Seen
@@ -48,7 +49,7 @@ def read_head(
     """Run the model over the loader, and keep the inputs of its head."""
     found = find_head(model, head, classes)
     features, codes, weights = [], [], None
-    with _watched(model, found) as seen, torch.no_grad():
+    with _watched(model, found) as seen, torch.no_grad(), random_states_kept():
         for batch in loader:
             arguments, named, labels = _parts(batch, found.device)
             seen.clear()
