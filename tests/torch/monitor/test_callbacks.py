@@ -221,6 +221,8 @@ def test_lightning_counts_the_latest_validation_and_reads_the_optimizer_of_the_h
 
 def test_lightning_with_a_stream_and_a_part_that_is_called(tmp_path) -> None:
     """Of a stream Lightning knows no number of steps, but the epochs; and `self.network(x)` passes the module by."""
+    import lightning.pytorch as pl
+
     torch.manual_seed(0)
     data = TensorDataset(torch.randn(64, 5), torch.arange(64) % 4)
 
