@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 import lopsided
 from lopsided.core.jsonable import jsonable
 from lopsided.core.published_skill import skill_sentence
-from lopsided.web.app import Settings, create_app
+from lopsided.web.app import ServerSettings, create_app
 from lopsided.web.limits import Limits
 from lopsided.web.rooms.collapse import anchors, shadow
 from tests.faults.console import say
@@ -25,7 +25,7 @@ from tests.faults.console import say
 
 @pytest.fixture(scope="module")
 def local():
-    return TestClient(create_app(Settings(spare_worker=False)), base_url="http://localhost")
+    return TestClient(create_app(ServerSettings(spare_worker=False)), base_url="http://localhost")
 
 
 def ask(local, path, **body):
@@ -308,7 +308,7 @@ def test_choices_of_a_trial_are_those_of_the_package(local) -> None:
 
 
 def test_claims_are_those_of_the_command(tmp_path) -> None:
-    local = TestClient(create_app(Settings(store=tmp_path, spare_worker=False)), base_url="http://localhost")
+    local = TestClient(create_app(ServerSettings(store=tmp_path, spare_worker=False)), base_url="http://localhost")
     listed = local.get("/api/claims").json()["claims"]
     assert [line["id"] for line in listed] == [line.id for line in lopsided.claims(store=tmp_path)]
     page = local.get("/api/claims/lp-limit").json()
@@ -326,7 +326,7 @@ def test_claims_are_those_of_the_command(tmp_path) -> None:
 
 def test_too_many_classes_and_too_long_a_computation_end_in_a_sentence() -> None:
     short = TestClient(
-        create_app(Settings(limits=Limits(classes=300, request_seconds=0.05), spare_worker=False)),
+        create_app(ServerSettings(limits=Limits(classes=300, request_seconds=0.05), spare_worker=False)),
         base_url="http://localhost",
     )
     assert (

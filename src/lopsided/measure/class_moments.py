@@ -110,7 +110,7 @@ def rows_at(rows: NDArray[np.floating], index: IntArray | BoolArray) -> NDArray[
     return rows.T[:, index].T if rows.flags.f_contiguous else rows[index]
 
 
-def as_rows(features: ArrayLike) -> NDArray[np.floating]:
+def flat_rows(features: ArrayLike) -> NDArray[np.floating]:
     """n x d from n x anything: images are flattened."""
     array = np.asarray(features)
     if array.dtype.kind not in "biuf" or array.ndim < 2 or array.size == 0:

@@ -54,7 +54,7 @@ def serve(
     try:
         import uvicorn
 
-        from lopsided.web.app import Settings, create_app
+        from lopsided.web.app import ServerSettings, create_app
         from lopsided.web.connections import Connection, room
         from lopsided.web.guard import Access, is_loopback
     except ImportError as error:
@@ -72,7 +72,7 @@ def serve(
         token = _token(token)
     bound = _bind(host, port)
     where = Path(store).absolute() if store is not None else None
-    app = create_app(Settings(Access(host, token), store=where, data=folder))
+    app = create_app(ServerSettings(Access(host, token), store=where, data=folder))
     address = _address(bound, host, token)
 
     class Server(uvicorn.Server):  # type: ignore[misc]  # untyped package

@@ -30,7 +30,7 @@ _OPENINGS = ("", *(word + mark for word in _WORDS for mark in ("_", "-", ".", " 
 _ENDINGS = tuple(mark + word for word in _WORDS for mark in ("_", "-", ".", " "))
 
 
-def class_scores(
+def class_probabilities(
     source: DataSource, probabilities: Any, logits: Any, classes: Partition | None, rows: int, *, stated: bool
 ) -> tuple[FloatArray | None, list[str]]:
     """n x K probabilities, and notes on which column was used for which class; None where neither was given.

@@ -15,7 +15,7 @@ from lopsided.web.problems import responses
 from lopsided.web.rooms.files import DataProblem, check_upload, shown_name
 
 Builtin = Literal["long-tailed digits", "digits"]
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+ShortText = Annotated[str, Field(min_length=1, max_length=200)]
 TAIL = 0.7  # of the built-in tail: each class has this share of the examples of the class before
 # Examples of each digit in the built-in sets, which the server knows without loading them.
 SIZES = {"long-tailed digits": [round(130 * TAIL**k) for k in range(10)]}
@@ -27,14 +27,14 @@ class AuditProblem(DataProblem):
     """The data to audit, and the roles of its columns (or arrays); the audit guesses missing names."""
 
     builtin: Builtin | None = None
-    labels: Name | None = None
-    groups: list[Name] = Field(default_factory=list, max_length=4)
-    predictions: Name | None = None
-    probabilities: Name | None = None
-    logits: Name | None = None
-    classifier: Name | None = None
-    bias: Name | None = None
-    split: Name | None = None
+    labels: ShortText | None = None
+    groups: list[ShortText] = Field(default_factory=list, max_length=4)
+    predictions: ShortText | None = None
+    probabilities: ShortText | None = None
+    logits: ShortText | None = None
+    classifier: ShortText | None = None
+    bias: ShortText | None = None
+    split: ShortText | None = None
     weight_decay: float | None = Field(None, gt=0, le=1e6, allow_inf_nan=False)
     seed: int = Field(0, ge=0, le=2**31)
 

@@ -12,7 +12,7 @@ from lopsided.web.answers import drawing, own_recipe
 from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
-from lopsided.web.rooms.audit import SIZES, Builtin, Name, builtin, builtin_recipe
+from lopsided.web.rooms.audit import SIZES, Builtin, ShortText, builtin, builtin_recipe
 from lopsided.web.rooms.files import DataProblem, check_upload, shown_name
 
 router = APIRouter(prefix="/api/trial", tags=["trial"], responses=responses(404, 429))
@@ -22,12 +22,12 @@ class TrialProblem(DataProblem):
     """The data, the roles of its columns, and the settings of the trial; missing names are guessed."""
 
     builtin: Builtin | None = None
-    labels: Name | None = None
-    groups: list[Name] = Field(default_factory=list, max_length=4)
-    split: Name | None = None
+    labels: ShortText | None = None
+    groups: list[ShortText] = Field(default_factory=list, max_length=4)
+    split: ShortText | None = None
     # Learners by the name of a class would let a client import any module of this machine.
     learner: Literal["logistic", "boosting", "network", "deep"] = "logistic"
-    metric: Name | None = None
+    metric: ShortText | None = None
     folds: int = Field(5, ge=2, le=10)
     repeats: int = Field(2, ge=1, le=20)
     budget: float | None = Field(None, ge=1, le=600, allow_inf_nan=False)
