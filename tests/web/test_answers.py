@@ -296,15 +296,26 @@ def test_recipes_of_uploads_give_the_numbers_of_the_jobs(tmp_path) -> None:
 def test_choices_of_a_trial_are_those_of_the_package(local) -> None:
     from lopsided.learners.named_learner import BUILT_IN
     from lopsided.measure.metrics import METRICS
-    from lopsided.web.rooms.audit import builtin
+    from lopsided.web.rooms.files import builtin
 
     found = local.get("/api/trial/choices").json()
     assert found["learners"] == list(BUILT_IN)
     assert found["metrics"] == {word: metric.name for word, metric in METRICS.items()}
     for name, sizes in found["sets"].items():
-        assert list(sizes.values()) == np.bincount(builtin(name)[1]).tolist()
+        arrays = builtin(name)
+        split = arrays.get("split", np.full(len(arrays["labels"]), "train"))
+        assert list(sizes.values()) == np.bincount(arrays["labels"][split == "train"]).tolist()
     refused = local.post("/api/trial/run", json={"learner": "os:abort"})  # no class of this machine by name
     assert refused.status_code == 422
+
+
+def test_the_long_tail_is_that_of_load_example() -> None:
+    from lopsided.web.rooms.files import builtin
+
+    table, arrays = lopsided.load_example("long-tailed digits"), builtin("long-tailed digits")
+    assert table["digit"].to_pylist() == arrays["labels"].astype(str).tolist()
+    assert table["split"].to_pylist() == arrays["split"].tolist()
+    np.testing.assert_array_equal(table["pixel_3_4"], arrays["features"][:, 3 * 8 + 4])
 
 
 def test_claims_are_those_of_the_command(tmp_path) -> None:

@@ -195,7 +195,6 @@ class ScoreProblem(DataProblem):
 
     builtin: Literal["digits", "mnist", "fashion-mnist"] | None = None
     per_class: int = Field(200, ge=10, le=2000)
-    labels: str | None = Field(None, max_length=200)
     extremes: int = Field(8, ge=1, le=12)
 
 
@@ -210,8 +209,7 @@ def sets(request: Request) -> list[str]:
 @router.post("/score", responses=responses(404, 429))
 def start_scoring(request: Request, problem: ScoreProblem) -> JobStatus:
     """Influence scores of every example: a job."""
-    names = [] if problem.labels is None else ["labels"]
-    return problem.submit(request, "score", names, data=request.app.state.settings.data)
+    return problem.submit(request, "score", data=request.app.state.settings.data)
 
 
 def score_examples(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
