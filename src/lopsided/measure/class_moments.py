@@ -71,12 +71,12 @@ class ClassMoments:
         self.counts[k] = total
 
 
-def empty_moments(classes: int, dimension: int, *, most_bytes: int = MOST_BYTES) -> ClassMoments:
-    """Moments of no examples yet; K d^2 numbers must fit into `most_bytes`."""
+def empty_moments(classes: int, dimension: int) -> ClassMoments:
+    """Moments of no examples yet; K d^2 numbers must fit into `MOST_BYTES`."""
     needed = 8 * classes * dimension * dimension
-    if needed > most_bytes:
+    if needed > MOST_BYTES:
         raise InputError(
-            f"covariance matrices of at most {most_bytes / 1e9:.1f} GB",
+            f"covariance matrices of at most {MOST_BYTES / 1e9:.1f} GB",
             f"{classes} classes x {dimension} columns squared, {needed / 1e9:.1f} GB",
             "reduce the columns first, or leave out what compares the covariances of classes (the noise matrix)",
         )
