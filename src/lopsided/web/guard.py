@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from lopsided.web.limits import Limits
-from lopsided.web.problems import problem
+from lopsided.web.problems import Refused, problem
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -203,8 +203,6 @@ def _from_here(scope: MutableMapping[str, Any], headers: dict[str, str]) -> bool
 
 def _bounded(receive: Receive, most: int) -> Receive:
     """Count the body as it comes: a client need not tell its length, nor the truth."""
-    from lopsided.web.problems import Refused
-
     seen = 0
 
     async def count() -> Message:

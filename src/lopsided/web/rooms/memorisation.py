@@ -28,7 +28,7 @@ from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.runner import jobs_of
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
-from lopsided.web.rooms.claims import stored_rows
+from lopsided.web.rooms.claims import rerun, stored_rows
 from lopsided.web.rooms.files import DataProblem, check_names, open_upload
 
 CLAIM = "bo-phase"
@@ -169,8 +169,6 @@ def start_phase(request: Request) -> JobStatus:
 
 def measure_phase(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: the claim's quick scale into the store; what is there is reused."""
-    from lopsided.web.rooms.claims import rerun
-
     return rerun({**parameters, "id": CLAIM, "fresh": False}, report)
 
 
