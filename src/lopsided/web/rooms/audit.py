@@ -39,7 +39,7 @@ def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     def progress(done: int, total: int, words: str) -> None:
         report(done=done, total=total, words=words)
 
-    found, name, recipe = AuditProblem(**parameters["asked"]).found_by(audit, parameters, progress=progress)
+    found, name, recipe = AuditProblem(**parameters["asked"]).found_by(audit, parameters, {"progress": progress})
     found = replace(found, evidence=replace(found.evidence, source=name))
     return {
         "facts": found.to_dict(),

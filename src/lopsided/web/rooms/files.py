@@ -74,9 +74,10 @@ class TableProblem(DataProblem):
     seed: int = Field(0, ge=0, le=2**31)
 
     def found_by(
-        self, function: Callable[..., Found], parameters: dict[str, Any], **running: Any
+        self, function: Callable[..., Found], parameters: dict[str, Any], running: Mapping[str, Any]
     ) -> tuple[Found, str, CodeRecipe]:
-        """What the function finds, the name of the data, and the code that finds the same."""
+        """What the function finds, the name of the data, and the code that finds the same; `running` are arguments that
+        change how it runs and not what it finds."""
         names, settings = self.names(), self.model_dump(exclude={"upload", "builtin", *self.columns})
         if "upload" in parameters:
             upload = parameters["upload"]

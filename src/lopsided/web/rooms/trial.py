@@ -59,9 +59,8 @@ def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
         report(done=done, total=total, words=f"{done:,} of {total:,} fits")
 
     report(words="planning with a small pilot")
-    found, name, recipe = TrialProblem(**parameters["asked"]).found_by(
-        trial, parameters, store=parameters["store"], progress=counted(told)
-    )
+    running = {"store": parameters["store"], "progress": counted(told)}
+    found, name, recipe = TrialProblem(**parameters["asked"]).found_by(trial, parameters, running)
     training = None if found.training is None else replace(found.training, source=name)
     found = replace(found, source=name, training=training)
     tables = (("Remedies for the present data", found.table()), ("Collecting more", found.collection_table()))
