@@ -267,7 +267,8 @@ def test_that_a_class_that_is_asked_for_is_found() -> None:
 # --- one name, one idea
 
 
-# Of files that are changed elsewhere at this time.
+# Names that still have two meanings, each in `torch/monitor` or `skill` and once more: none may join them, and one that
+# is parted leaves the list.
 TWICE = {"Counts", "Rows", "Seen", "Split"}
 
 
