@@ -4,7 +4,7 @@
     python -m bench.laws.groups_fit FILE [STORE]   writes the file of measured tasks, from a store
 
     WIDTH (group_adult, group_images, curation)   the deviations that nine of ten changes need
-    SECOND_ORDER, SPREAD (group_mixtures)         `second_order` and `spread` of that module
+    SECOND_ORDER, SPREAD (group_mixtures)         `second_order` and `spread`
 
 Errors are deviations over bootstrap samples of the tasks. The constants of `Shrinkage` were chosen by hand; `best_mean`
 and `best_deviation` say what a search would give instead, and how much better that would be:
@@ -17,9 +17,10 @@ and `best_deviation` say what a search would give instead, and how much better t
 import gzip
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -84,9 +85,33 @@ def constants(tasks: Tasks) -> dict[str, Constant]:
         for name, committed in WIDTHS.items()
     }
     own = tasks[MIXTURES]
-    found["SECOND_ORDER"] = _constant(own, group_mixtures.second_order, group_mixtures.SECOND_ORDER)
-    found["SPREAD"] = _constant(own, group_mixtures.spread, group_mixtures.SPREAD)
+    found["SECOND_ORDER"] = _constant(own, second_order, group_mixtures.SECOND_ORDER)
+    found["SPREAD"] = _constant(own, spread, group_mixtures.SPREAD)
     return found
+
+
+def _with_law(rows: Sequence[Row]) -> Iterator[tuple[tuple[FloatArray, FloatArray], dict[str, Any]]]:
+    for row in rows:
+        law = group_mixtures.excesses(group_mixtures.seen_problem, row.settings, row.numbers["seen"])
+        if law is not None and row.numbers["truth"]["now"] is not None:
+            yield law, row.numbers["truth"]
+
+
+def second_order(rows: Sequence[Row]) -> float:
+    """`SECOND_ORDER` from measured tasks: the median of log(truth / law) / law over their groups."""
+    found = [np.log(np.array(truth["now"]) / now) / now for (now, _), truth in _with_law(rows)]
+    return float(np.median(np.concatenate(found)))
+
+
+def spread(rows: Sequence[Row]) -> float:
+    """`SPREAD` from measured tasks: the deviation of a normal law with their median error of a change. A mean square
+    would be dominated by a few tasks in which neurons trade places."""
+    found = [
+        np.abs(later - now - (np.array(truth["later"]) - np.array(truth["now"]))) / now
+        for (now, later), truth in _with_law(rows)
+        if truth["later"] is not None
+    ]
+    return float(np.median(np.concatenate(found))) / NormalDist().inv_cdf(0.75)
 
 
 def needed(name: str, rows: Sequence[Row]) -> float:

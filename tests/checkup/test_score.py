@@ -185,12 +185,11 @@ def test_the_command_says_that_a_column_decides(tmp_path, capsys) -> None:
 def test_class_by_class_where_covariances_are_too_large(monkeypatch, whole_class) -> None:
     """Sorted through a scratch file, whole classes or blocks of them: the scores of one pass in memory."""
     from lopsided.checkup.streamed import score as module
-    from lopsided.data import class_partition
     from lopsided.measure import influence
 
     monkeypatch.setattr(module, "MOST_BYTES", 0)
     monkeypatch.setattr(influence, "WHOLE_CLASS", whole_class)
-    monkeypatch.setattr(class_partition, "_BLOCK_NUMBERS", 20)
+    monkeypatch.setattr(module, "_BLOCK_NUMBERS", 20)
     source = np.random.default_rng(1)
     features, labels = source.normal(size=(90, 4)), source.integers(0, 7, 90)
     labels[:2] = 7  # too small for a score

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lopsided.checkup.streamed.score import by_class
 from lopsided.core.files import WriteError
 from lopsided.core.scratch import ScratchFile
-from lopsided.data.class_partition import by_class
 from lopsided.data.row_digests import DigestFile
 from lopsided.data.tables import open_table
 

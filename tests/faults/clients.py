@@ -32,13 +32,13 @@ def run(size: Size) -> list[Row]:
     """One row per trick."""
     from fastapi.testclient import TestClient
 
-    from lopsided.web.app import Settings, create_app
+    from lopsided.web.app import ServerSettings, create_app
     from lopsided.web.guard import Access
 
     names = ("hostile uploads", "paths out of the pages", "Host and Origin tricks", "bodies that are anything")
     rows = {name: Row("server", name) for name in (*names, "slow clients")}
     with tempfile.TemporaryDirectory() as place:
-        app = create_app(Settings(Access(), store=Path(place) / "store", spare_worker=False))
+        app = create_app(ServerSettings(Access(), store=Path(place) / "store", spare_worker=False))
         with TestClient(app, base_url=_ADDRESS, follow_redirects=False, raise_server_exceptions=False) as client:
             with timed(rows["hostile uploads"]) as row:
                 _uploads(row, client, Path(place), UPLOADS[size])

@@ -10,7 +10,7 @@ from lopsided.remedies.plain import Plain
 from lopsided.report import results as public
 from lopsided.skill import remedy_runs
 from lopsided.skill.benchmark import score_family
-from lopsided.skill.families import curation, group_mixtures, remedies
+from lopsided.skill.families import curation, remedies
 from lopsided.skill.families.remedies import ADJUST, OVERSAMPLING, PLAIN
 from lopsided.skill.family import Choice, Family
 from lopsided.skill.group_questions import RULES, signs_by, true_signs
@@ -175,11 +175,3 @@ def test_a_digits_task_is_measured_and_answered(family: Family, monkeypatch) -> 
         asked = question.truth(small, numbers["truth"])
         for forecaster in (*question.recipes.values(), *question.baselines.values()):
             assert len(forecaster(small, numbers["seen"])) == len(asked)
-
-
-def test_the_second_order_of_a_mixture_is_recomputed(monkeypatch) -> None:
-    """Truths made from the law with c = 30: the median of log(truth / law) / law gives it back."""
-    law = np.array([0.01, 0.02])
-    monkeypatch.setattr(group_mixtures, "_excesses", lambda source, settings, seen: (law, law))
-    rows = [Row({}, 0, {"seen": {}, "truth": {"now": (law * np.exp(30 * law)).tolist()}})]
-    assert group_mixtures.second_order(rows) == pytest.approx(30.0)

@@ -8,7 +8,9 @@ from bench.laws import groups_fit
 from bench.laws.groups_fit import GROUPS, MEASURED, MIXTURES, WIDTHS
 
 from lopsided.engine.store import Result, Store
+from lopsided.engine.task import Row
 from lopsided.skill.benchmark import _plan, families
+from lopsided.skill.families import group_mixtures
 from lopsided.skill.family import split_of
 from lopsided.skill.group_questions import SHRINKAGE
 
@@ -66,3 +68,11 @@ def test_the_file_is_what_the_store_holds(tmp_path, tasks) -> None:
             )
     groups_fit.main(str(tmp_path / "file.json.gz"), str(tmp_path / "store"))
     assert groups_fit.measured(tmp_path / "file.json.gz") == {name: rows[:2] for name, rows in tasks.items()}
+
+
+def test_the_second_order_of_a_mixture_is_recomputed(monkeypatch) -> None:
+    """Truths made from the law with c = 30: the median of log(truth / law) / law gives it back."""
+    law = np.array([0.01, 0.02])
+    monkeypatch.setattr(group_mixtures, "excesses", lambda source, settings, seen: (law, law))
+    rows = [Row({}, 0, {"seen": {}, "truth": {"now": (law * np.exp(30 * law)).tolist()}})]
+    assert groups_fit.second_order(rows) == pytest.approx(30.0)

@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 import lopsided
 from lopsided.core.jsonable import jsonable
 from lopsided.core.published_skill import skill_sentence
-from lopsided.web.app import Settings, create_app
+from lopsided.web.app import ServerSettings, create_app
 from lopsided.web.limits import Limits
 from lopsided.web.rooms.collapse import anchors, shadow
 from tests.faults.console import say
@@ -25,7 +25,7 @@ from tests.faults.console import say
 
 @pytest.fixture(scope="module")
 def local():
-    return TestClient(create_app(Settings(spare_worker=False)), base_url="http://localhost")
+    return TestClient(create_app(ServerSettings(spare_worker=False)), base_url="http://localhost")
 
 
 def ask(local, path, **body):
@@ -296,19 +296,30 @@ def test_recipes_of_uploads_give_the_numbers_of_the_jobs(tmp_path) -> None:
 def test_choices_of_a_trial_are_those_of_the_package(local) -> None:
     from lopsided.learners.named_learner import BUILT_IN
     from lopsided.measure.metrics import METRICS
-    from lopsided.web.rooms.audit import builtin
+    from lopsided.web.rooms.files import builtin
 
     found = local.get("/api/trial/choices").json()
     assert found["learners"] == list(BUILT_IN)
     assert found["metrics"] == {word: metric.name for word, metric in METRICS.items()}
     for name, sizes in found["sets"].items():
-        assert list(sizes.values()) == np.bincount(builtin(name)[1]).tolist()
+        arrays = builtin(name)
+        split = arrays.get("split", np.full(len(arrays["labels"]), "train"))
+        assert list(sizes.values()) == np.bincount(arrays["labels"][split == "train"]).tolist()
     refused = local.post("/api/trial/run", json={"learner": "os:abort"})  # no class of this machine by name
     assert refused.status_code == 422
 
 
+def test_the_long_tail_is_that_of_load_example() -> None:
+    from lopsided.web.rooms.files import builtin
+
+    table, arrays = lopsided.load_example("long-tailed digits"), builtin("long-tailed digits")
+    assert table["digit"].to_pylist() == arrays["labels"].astype(str).tolist()
+    assert table["split"].to_pylist() == arrays["split"].tolist()
+    np.testing.assert_array_equal(table["pixel_3_4"], arrays["features"][:, 3 * 8 + 4])
+
+
 def test_claims_are_those_of_the_command(tmp_path) -> None:
-    local = TestClient(create_app(Settings(store=tmp_path, spare_worker=False)), base_url="http://localhost")
+    local = TestClient(create_app(ServerSettings(store=tmp_path, spare_worker=False)), base_url="http://localhost")
     listed = local.get("/api/claims").json()["claims"]
     assert [line["id"] for line in listed] == [line.id for line in lopsided.claims(store=tmp_path)]
     page = local.get("/api/claims/lp-limit").json()
@@ -326,7 +337,7 @@ def test_claims_are_those_of_the_command(tmp_path) -> None:
 
 def test_too_many_classes_and_too_long_a_computation_end_in_a_sentence() -> None:
     short = TestClient(
-        create_app(Settings(limits=Limits(classes=300, request_seconds=0.05), spare_worker=False)),
+        create_app(ServerSettings(limits=Limits(classes=300, request_seconds=0.05), spare_worker=False)),
         base_url="http://localhost",
     )
     assert (

@@ -5,13 +5,13 @@ import errno
 import pytest
 from fastapi.testclient import TestClient
 
-from lopsided.web.app import Settings, create_app
+from lopsided.web.app import ServerSettings, create_app
 from lopsided.web.guard import Access, is_loopback
 from lopsided.web.limits import Limits
 
 
 def client(access=None, **limits):
-    settings = Settings(access or Access(), Limits(**limits), spare_worker=False)
+    settings = ServerSettings(access or Access(), Limits(**limits), spare_worker=False)
     return TestClient(create_app(settings), base_url="http://localhost:8000", follow_redirects=False)
 
 
@@ -112,7 +112,7 @@ def test_what_decides_is_said_once(name, values) -> None:
         async def send(message) -> None:
             sent.append(message)
 
-        app = create_app(Settings(spare_worker=False))
+        app = create_app(ServerSettings(spare_worker=False))
         await app(scope | {"scheme": "http", "headers": headers, "root_path": "", "http_version": "1.1"}, receive, send)
 
     with ThreadPoolExecutor(1) as aside:  # a browser test in this process may have left a loop running here
@@ -132,7 +132,7 @@ def test_beyond_loopback_addresses_and_the_own_name_are_known() -> None:
 
 
 def test_behind_a_proxy_with_tls_the_scheme_is_that_of_the_page() -> None:
-    app = create_app(Settings(spare_worker=False))
+    app = create_app(ServerSettings(spare_worker=False))
     for scheme, other in (("https", "http"), ("http", "https")):
         local = TestClient(app, base_url=f"{scheme}://localhost")
         assert local.get("/api/jobs", headers={"Origin": f"{scheme}://localhost"}).status_code == 200

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from fastapi.testclient import TestClient
 
-from lopsided.web.app import Settings, create_app
+from lopsided.web.app import ServerSettings, create_app
 from lopsided.web.jobs.job import State
 from lopsided.web.jobs.runner import Jobs
 from lopsided.web.limits import Limits
@@ -87,7 +87,7 @@ def test_time_and_memory_are_limited(limits, words) -> None:
 
 
 def test_events_over_http_and_old_jobs_are_forgotten() -> None:
-    settings = Settings(limits=Limits(jobs_kept=2, job_niceness=0), spare_worker=False)
+    settings = ServerSettings(limits=Limits(jobs_kept=2, job_niceness=0), spare_worker=False)
     with TestClient(create_app(settings), base_url="http://localhost") as local:
         job = local.post("/api/width/run", json=SHORT).json()
         lines = local.get(f"/api/jobs/{job['id']}/events").text.splitlines()

@@ -9,11 +9,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from lopsided.web.app import Settings, create_app
+from lopsided.web.app import ServerSettings, create_app
 from lopsided.web.limits import Limits
 
 # No job ever begins here: the queue fills, and what follows is refused with a described answer.
-APP = create_app(Settings(limits=Limits(jobs_running=0, jobs_waiting=3, classes=12), spare_worker=False))
+APP = create_app(ServerSettings(limits=Limits(jobs_running=0, jobs_waiting=3, classes=12), spare_worker=False))
 SCHEMA = schemathesis.openapi.from_asgi("/api/openapi.json", APP, headers={"Host": "localhost"})
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import lopsided
-from lopsided.web.app import Settings, create_app
+from lopsided.web.app import ServerSettings, create_app
 from lopsided.web.limits import Limits
 
 
@@ -69,7 +69,7 @@ def test_every_ending_that_commands_read_can_be_uploaded(tmp_path) -> None:
     frame.to_csv(tmp_path / "t.TSV", index=False, sep="\t")
     frame.to_feather(tmp_path / "t.feather")
     frame.to_json(tmp_path / "t.jsonl", orient="records", lines=True)
-    with TestClient(create_app(Settings(spare_worker=False)), base_url="http://localhost") as local:
+    with TestClient(create_app(ServerSettings(spare_worker=False)), base_url="http://localhost") as local:
         for path in sorted(tmp_path.iterdir()):
             answer = local.post("/api/uploads", files={"file": (path.name, path.read_bytes())})
             assert answer.status_code == 200, answer.text
@@ -106,7 +106,7 @@ def test_names_of_columns_cannot_name_other_files(tmp_path) -> None:
 
 @pytest.mark.parametrize("path", ["/api/audit/run", "/api/memorisation/score", "/api/trial/run"])
 def test_an_upload_or_a_builtin_set_not_both_and_no_columns_for_the_latter(path) -> None:
-    settings = Settings(limits=Limits(jobs_running=0), spare_worker=False)
+    settings = ServerSettings(limits=Limits(jobs_running=0), spare_worker=False)
     with TestClient(create_app(settings), base_url="http://localhost") as quiet:
         upload = quiet.post("/api/uploads", files={"file": ("a.csv", b"a,y\n1,0\n")}).json()["id"]
         for body, words in (

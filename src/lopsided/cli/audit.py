@@ -21,7 +21,7 @@ def command(
     many_classes: options.ManyClasses = False,
     name: options.Name = None,
     groups: options.Groups = None,
-    features: options.Features = None,
+    features: options.FeaturesOption = None,
     classifier: Annotated[str | None, typer.Option(help="Array of classifier weights (K x p).")] = None,
     bias: Annotated[str | None, typer.Option(help="Array of the classifier's biases.")] = None,
     probabilities: Annotated[
@@ -37,7 +37,7 @@ def command(
         ),
     ] = None,
     predictions: Annotated[str | None, typer.Option(help="Column or array of predicted labels.")] = None,
-    split: options.Split = None,
+    split: options.SplitOption = None,
     weight_decay: options.WeightDecay = None,
     checks: Annotated[str | None, typer.Option(help="Run only these checks, comma-separated.")] = None,
     report: Annotated[Path | None, typer.Option(help="Report to write (.html; default: DATA-audit.html).")] = None,

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from lopsided.cli.options import AsJson, DataFolder
+from lopsided.core.errors import InputError
 
 
 def command(
@@ -33,7 +34,6 @@ def command(
 
     Data sets are kept in the folder that --data-dir or LOPSIDED_DATA names, or else in ./lopsided-data.
     """
-    from lopsided.core.errors import InputError
     from lopsided.engine.needs import chosen_folder
 
     folder = chosen_folder(data_dir)
@@ -111,7 +111,6 @@ def _get(names: list[str], folder: Path, mirrors: list[str], as_json: bool) -> N
 def _example(names: list[str], out: Path | None, as_json: bool) -> None:
     from lopsided.cli.console import print_json, print_line
     from lopsided.cli.table_file import write_table
-    from lopsided.core.errors import InputError
     from lopsided.core.files import check_target
     from lopsided.data.examples import load_example
 

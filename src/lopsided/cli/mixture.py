@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from lopsided.cli.options import options_for
+from lopsided.core.errors import InputError
 
 
 def command(
@@ -37,7 +38,6 @@ def command(
     """
     given = dict(locals())
     from lopsided.cli.console import Late, print_json
-    from lopsided.core.errors import InputError
     from lopsided.report.drawing import check_plot_path
 
     if plot is not None:
@@ -75,7 +75,6 @@ def command(
 
 
 def _group_number(text: str | None, fractions: Any) -> int:
-    from lopsided.core.errors import InputError
 
     if text is None:
         return int(fractions.argmin())

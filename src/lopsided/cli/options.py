@@ -67,22 +67,24 @@ ManyClasses = Annotated[
 Groups = Annotated[
     str | None, typer.Option(help="Columns of groups, comma-separated; their intersections are checked too.")
 ]
-Features = Annotated[str | None, typer.Option(help="Array or columns (comma-separated) of features.")]
-Split = Annotated[str | None, typer.Option(help="Column that says train or test; plan and trial ignore test rows.")]
+FeaturesOption = Annotated[str | None, typer.Option(help="Array or columns (comma-separated) of features.")]
+SplitOption = Annotated[
+    str | None, typer.Option(help="Column that says train or test; plan and trial ignore test rows.")
+]
 SplitBy = Annotated[
     str | None, typer.Option(help="Column such as a customer: rows with the same value stay in one fold.")
 ]
 Time = Annotated[str | None, typer.Option(help="Column of dates or numbers: train on the past, test on what follows.")]
 SampleWeight = Annotated[str | None, typer.Option(help="Column of sample weights, for training and metrics.")]
 WeightDecay = Annotated[float | None, number("Weight decay of the network.")]
-Learner = Annotated[
+LearnerOption = Annotated[
     str, typer.Option(help="logistic, boosting, network, deep (PyTorch), or a classifier as package.module:Class.")
 ]
 Arms = Annotated[
     str | None,
     typer.Option(help="Remedies, comma-separated: smote, class weights, default, or package.module:Class."),
 ]
-Metric = Annotated[
+MetricOption = Annotated[
     str | None,
     typer.Option(
         help="Metric to improve: balanced, worst-class, worst-group, overall, f1, precision, recall, "
@@ -94,7 +96,9 @@ Costs = Annotated[
     str | None,
     typer.Option(help="Cost of each mistake as true:predicted=cost, such as fraud:ok=100,ok:fraud=1; or JSON."),
 ]
-Group = Annotated[str | None, typer.Option(help="Groups for the worst-group metric, such as 'sex' or 'sex × race'.")]
+GroupOption = Annotated[
+    str | None, typer.Option(help="Groups for the worst-group metric, such as 'sex' or 'sex × race'.")
+]
 LearningRate = Annotated[
     float | None,
     number("Learning rate; with --batch-size and --weight-decay, it sets the oversampling rates (merging law)."),

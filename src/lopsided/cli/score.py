@@ -18,7 +18,7 @@ def command(
     data: options.Data,
     labels: options.Labels = None,
     many_classes: options.ManyClasses = False,
-    features: options.Features = None,
+    features: options.FeaturesOption = None,
     out: Annotated[Path | None, typer.Option(help="File for the scores (.parquet or .csv).")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw into this .html or .png file.")] = None,
     noise_matrix: Annotated[

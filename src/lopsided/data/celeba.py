@@ -16,7 +16,7 @@ from lopsided.data.image_folders import read_picture
 from lopsided.data.image_set import Images
 from lopsided.data.images import VARIABLE
 
-Split = Literal["train", "valid", "test", "all"]
+CelebaSplit = Literal["train", "valid", "test", "all"]
 _PARTITION = {"train": 0, "valid": 1, "test": 2}
 _ATTRIBUTES, _PARTITIONS, _PICTURES = "list_attr_celeba.txt", "list_eval_partition.txt", "img_align_celeba"
 _INNER = ("celeba", "CelebA", "celeba/Anno", ".")
@@ -36,7 +36,7 @@ def load_celeba(
     *,
     label: str = "Blond_Hair",
     group: str | None = "Male",
-    split: Split = "train",
+    split: CelebaSplit = "train",
     size: tuple[int, int] = (64, 64),
     at_most: int | None = None,
 ) -> Images:

@@ -10,7 +10,7 @@ The groups of CIFAR-100 are its 20 superclasses, where the layout has them.
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from lopsided.core.errors import InputError
 from lopsided.core.validation import IntArray
 from lopsided.data.image_folders import load_image_folder
-from lopsided.data.image_set import Images
+from lopsided.data.image_set import Images, PictureSplit
 from lopsided.data.npz_tables import read_npz_array
 from lopsided.data.plain_pickle import read_plain_pickle
 
-Split = Literal["train", "test"]
 SIDE, PIXELS = 32, 3 * 32 * 32
 FOLDERS = {
     "cifar-10": ("cifar-10", "CIFAR10", "cifar10", "cifar-10-batches-py", "cifar-10-batches-bin", "."),
@@ -45,7 +44,7 @@ def find_cifar(name: str, place: Path) -> Path | None:
     return None
 
 
-def load_cifar(name: str, place: Path, split: Split, at_most: int | None) -> Images:
+def load_cifar(name: str, place: Path, split: PictureSplit, at_most: int | None) -> Images:
     """All images of the split, or the first files of it that hold at least `at_most`, cut there."""
     if _has_folders(name, place):
         found = load_image_folder(place / split, at_most=at_most)
@@ -85,13 +84,13 @@ def _has_folders(name: str, place: Path) -> bool:
     return (place / "train").is_dir() and (place / "test").is_dir()
 
 
-def _files(name: str, split: Split) -> list[str]:
+def _files(name: str, split: PictureSplit) -> list[str]:
     if name == "cifar-10":
         return ["test_batch"] if split == "test" else [f"data_batch_{number}" for number in range(1, 6)]
     return [split]
 
 
-def _python(name: str, place: Path, split: Split) -> Iterator[_Part]:
+def _python(name: str, place: Path, split: PictureSplit) -> Iterator[_Part]:
     for file in _files(name, split):
         path = place / file
         content = _entries(read_plain_pickle(path), path)
@@ -122,7 +121,7 @@ def _planes_first(rows: NDArray[Any], path: Path) -> NDArray[np.uint8]:
     return np.ascontiguousarray(rows.reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1))
 
 
-def _binary(name: str, place: Path, split: Split) -> Iterator[_Part]:
+def _binary(name: str, place: Path, split: PictureSplit) -> Iterator[_Part]:
     labels = 1 if name == "cifar-10" else 2  # CIFAR-100 has superclass and class before the pixels
     for file in _files(name, split):
         path = place / f"{file}.bin"
@@ -139,7 +138,7 @@ def _binary(name: str, place: Path, split: Split) -> Iterator[_Part]:
         yield _planes_first(rows[:, labels:], path), rows[:, labels - 1].astype(np.int64), coarse
 
 
-def _npz(name: str, place: Path, split: Split) -> Iterator[_Part]:
+def _npz(name: str, place: Path, split: PictureSplit) -> Iterator[_Part]:
     if name == "cifar-100-lt":
         paths, ending = [place / "cifar100_lt100.npz"], f"_{split}"
     else:

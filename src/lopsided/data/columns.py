@@ -44,7 +44,7 @@ class Columns:
         reasons: dict[str, list[str]] = {}
         for name, why in self.ignored:
             reasons.setdefault(why, []).append(f"`{name}`")
-        left = [f"{cut(_some(names))} ({why})" for why, names in reasons.items()]
+        left = [f"{cut(some_of(names, _MOST_NAMED))} ({why})" for why, names in reasons.items()]
         return "; ".join([used, *roles, *([f"not used: {', '.join(left)}"] if left else [])]) + "."
 
     def to_dict(self) -> dict[str, Any]:
@@ -52,9 +52,10 @@ class Columns:
         return {"used": list(self.used), "ignored": [{"name": name, "why": why} for name, why in self.ignored]}
 
 
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+def some_of(names: Sequence[str], most: int = 6) -> str:
+    """The names, or the first of many and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def is_words(kind: Any) -> bool:

@@ -18,6 +18,7 @@ from lopsided.core.seeds import check_seed, generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
 LARGEST, SMALLEST, CLASSES = 120, 5, 10  # training examples of the digits 0 and 9
+TAIL = np.round(LARGEST * (SMALLEST / LARGEST) ** (np.arange(CLASSES) / (CLASSES - 1))).astype(np.int64)
 MALIGNANT, BENIGN = 18, 198  # training examples of the tumours: one in twelve
 FAST_QUARTER = 0.75
 
@@ -57,8 +58,7 @@ def long_tailed_digits(seed: int) -> tuple[FloatArray, IntArray, BoolArray]:
     from sklearn.datasets import load_digits
 
     pixels, digits = load_digits(return_X_y=True)
-    counts = np.round(LARGEST * (SMALLEST / LARGEST) ** (np.arange(CLASSES) / (CLASSES - 1))).astype(np.int64)
-    held_out = _held_out(digits, counts, generator(seed, "digits demo split"))
+    held_out = _held_out(digits, TAIL, generator(seed, "digits demo split"))
     return np.asarray(pixels / 16.0), digits.astype(np.int64), held_out
 
 

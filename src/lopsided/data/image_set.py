@@ -1,6 +1,7 @@
 """`Images`: the record that every loader of pictures returns, with a few operations."""
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray
 
+PictureSplit = Literal["train", "test"]
 WHITE = 255
 
 

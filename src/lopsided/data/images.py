@@ -10,7 +10,6 @@ CelebA and folders of pictures have functions of their own (`celeba`, `image_fol
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -18,9 +17,8 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import check_choice, check_count
 from lopsided.data import cifar
 from lopsided.data.image_folders import has_idx, idx_source, read_idx
-from lopsided.data.image_set import Images
+from lopsided.data.image_set import Images, PictureSplit
 
-Split = Literal["train", "test"]
 VARIABLE = "LOPSIDED_DATA"
 _IDX_FOLDERS = {
     "mnist": ("mnist", "MNIST", "MNIST/raw", "."),
@@ -43,7 +41,11 @@ _DIGITS_TEST_STEP = 4
 
 
 def load_images(
-    name: str, *, split: Split = "train", folder: str | os.PathLike[str] | None = None, at_most: int | None = None
+    name: str,
+    *,
+    split: PictureSplit = "train",
+    folder: str | os.PathLike[str] | None = None,
+    at_most: int | None = None,
 ) -> Images:
     """The image set `name`, or its first `at_most` images (of CIFAR then only the files needed are decoded)."""
     check_choice(name, NAMES, "an image set")
@@ -112,13 +114,13 @@ def _entries(place: Path) -> list[Path]:
         return []
 
 
-def _idx_files(place: Path, split: Split) -> tuple[Path, Path]:
+def _idx_files(place: Path, split: PictureSplit) -> tuple[Path, Path]:
     stems = f"{_PREFIX[split]}-images-idx3-ubyte", f"{_PREFIX[split]}-labels-idx1-ubyte"
     return idx_source(place / stems[0]), idx_source(place / stems[1])
 
 
 @lru_cache(maxsize=4)
-def _load_idx(name: str, place: Path, split: Split, _: _Stamp) -> Images:
+def _load_idx(name: str, place: Path, split: PictureSplit, _: _Stamp) -> Images:
     images = read_idx(place / f"{_PREFIX[split]}-images-idx3-ubyte")
     labels = read_idx(place / f"{_PREFIX[split]}-labels-idx1-ubyte")
     if images.ndim != 3 or labels.ndim != 1 or images.shape[0] != labels.shape[0]:
@@ -132,7 +134,7 @@ def _load_idx(name: str, place: Path, split: Split, _: _Stamp) -> Images:
 
 
 @lru_cache(maxsize=2)
-def _load_cifar(name: str, place: Path, split: Split, at_most: int | None, _: _Stamp) -> Images:
+def _load_cifar(name: str, place: Path, split: PictureSplit, at_most: int | None, _: _Stamp) -> Images:
     return _read_only(cifar.load_cifar(name, place, split, at_most))
 
 
@@ -147,7 +149,7 @@ def _cut(images: Images, at_most: int | None) -> Images:
     return images if at_most is None else images.take(np.arange(min(at_most, images.size)))
 
 
-def _digits(split: Split) -> Images:
+def _digits(split: PictureSplit) -> Images:
     from sklearn.datasets import load_digits
 
     found = load_digits()

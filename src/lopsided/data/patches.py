@@ -24,7 +24,7 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray, check_choice, check_count
 from lopsided.data.noise_construction import NoiseConstruction, construct_noise
 
-Draw = Callable[[np.random.Generator, tuple[int, int]], FloatArray]
+NoiseDraw = Callable[[np.random.Generator, tuple[int, int]], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class NoiseFamily:
     """How to draw a coordinate, the largest c' with P[zeta > c'] >= 0.4, and E[zeta^4]."""
 
     name: str
-    draw: Draw
+    draw: NoiseDraw
     threshold: float | None
     fourth_moment: float
 

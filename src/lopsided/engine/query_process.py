@@ -23,7 +23,7 @@ _SMALLER = "use a sum, a count or LIMIT"
 # The folder of the command, which -c would put first, may hold modules of any name; only sys is in the interpreter.
 _CHILD = "import sys; sys.path[:] = sys.argv[1:]; from lopsided.engine.query_process import main; main()"
 
-Table = tuple[list[str], list[tuple[Any, ...]]]
+ColumnsAndRows = tuple[list[str], list[tuple[Any, ...]]]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class QueryLimits:
         return InputError(f"an answer of at most {most}", "more", _SMALLER)
 
 
-def ask(question: str, folder: Path, seconds: float, limits: QueryLimits) -> Table:
+def ask(question: str, folder: Path, seconds: float, limits: QueryLimits) -> ColumnsAndRows:
     """Columns and rows of the answer, within so many seconds from the time when the store has been read."""
     command = [sys.executable, "-c", _CHILD, *sys.path]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
@@ -71,7 +71,7 @@ def ask(question: str, folder: Path, seconds: float, limits: QueryLimits) -> Tab
         raise limits.too_much() from None
     if error is not None:
         raise error
-    found: Table = answer
+    found: ColumnsAndRows = answer
     return found
 
 

@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_count, check_positive
 
-Form = Literal["span", "weights"]
+PatchForm = Literal["span", "weights"]
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class _Run:
     Activations are example-major, b x Km, so that a batch reads and writes whole rows.
     """
 
-    def __init__(self, weights: FloatArray, features: FloatArray, noise: FloatArray, form: Form) -> None:
+    def __init__(self, weights: FloatArray, features: FloatArray, noise: FloatArray, form: PatchForm) -> None:
         self.K, self.m, d = weights.shape
         self.features, self.noise, self.form = features, noise, form
         self.flat = weights.reshape(self.K * self.m, d).copy()
@@ -176,7 +176,7 @@ def train(
     random: np.random.Generator,
     *,
     record: Sequence[int] | None = None,
-    form: Form | None = None,
+    form: PatchForm | None = None,
 ) -> PatchFit:
     """Descend eq (4) from `weights`; `random` shuffles the batches of every epoch.
 

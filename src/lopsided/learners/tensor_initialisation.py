@@ -174,14 +174,13 @@ class _Answer:
     saturated: tuple[int, ...]
 
 
-Parts = tuple[ScoreMoments, ...]
-
-
 def _mean(values: list[FloatArray]) -> FloatArray:
     return np.asarray(np.mean(values, axis=0))
 
 
-def _estimate(samples: list[Parts], wanted: _Wanted, randomness: np.random.Generator) -> tuple[_Answer, float]:
+def _estimate(
+    samples: list[tuple[ScoreMoments, ...]], wanted: _Wanted, randomness: np.random.Generator
+) -> tuple[_Answer, float]:
     basis, signal = _subspace([parts[0] for parts in samples], wanted)
     tensor = _mean([parts[1].third_within(basis) for parts in samples])
     split = decompose(tensor, randomness)

@@ -71,12 +71,12 @@ class ClassMoments:
         self.counts[k] = total
 
 
-def empty_moments(classes: int, dimension: int, *, most_bytes: int = MOST_BYTES) -> ClassMoments:
-    """Moments of no examples yet; K d^2 numbers must fit into `most_bytes`."""
+def empty_moments(classes: int, dimension: int) -> ClassMoments:
+    """Moments of no examples yet; K d^2 numbers must fit into `MOST_BYTES`."""
     needed = 8 * classes * dimension * dimension
-    if needed > most_bytes:
+    if needed > MOST_BYTES:
         raise InputError(
-            f"covariance matrices of at most {most_bytes / 1e9:.1f} GB",
+            f"covariance matrices of at most {MOST_BYTES / 1e9:.1f} GB",
             f"{classes} classes x {dimension} columns squared, {needed / 1e9:.1f} GB",
             "reduce the columns first, or leave out what compares the covariances of classes (the noise matrix)",
         )
@@ -110,7 +110,7 @@ def rows_at(rows: NDArray[np.floating], index: IntArray | BoolArray) -> NDArray[
     return rows.T[:, index].T if rows.flags.f_contiguous else rows[index]
 
 
-def as_rows(features: ArrayLike) -> NDArray[np.floating]:
+def flat_rows(features: ArrayLike) -> NDArray[np.floating]:
     """n x d from n x anything: images are flattened."""
     array = np.asarray(features)
     if array.dtype.kind not in "biuf" or array.ndim < 2 or array.size == 0:

@@ -21,7 +21,7 @@ from lopsided.core.folds import deal
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.measure.class_separation import class_means, nearest_recalls
 
-Rates = tuple[FloatArray, FloatArray, FloatArray]  # by the nearest mean, the nearest neighbour, the linear rule
+RuleRecalls = tuple[FloatArray, FloatArray, FloatArray]  # by the nearest mean, the nearest neighbour, the linear rule
 _BLOCK = 512
 _FOLDS = 5
 
@@ -35,7 +35,7 @@ class ClassOverlap:
     linear: FloatArray
 
     @property
-    def rates(self) -> Rates:
+    def rates(self) -> RuleRecalls:
         """All three."""
         return self.nearest_mean, self.nearest_neighbour, self.linear
 

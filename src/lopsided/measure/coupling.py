@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray
 
-Array = NDArray[Any]
 _CHUNK = 1024  # examples at a time, so that a wide layer over many examples fits in memory
 
 
@@ -89,7 +88,7 @@ def _summary(changed: NDArray[np.int64], examples: int) -> PatternChange:
     return PatternChange(float(per_unit.mean()), float((changed > 0).mean()), per_unit, examples)
 
 
-def _pair(first: ArrayLike, second: ArrayLike, what: str) -> tuple[Array, Array]:
+def _pair(first: ArrayLike, second: ArrayLike, what: str) -> tuple[NDArray[Any], NDArray[Any]]:
     one, other = np.asarray(first), np.asarray(second)
     if one.ndim != 2 or one.shape != other.shape or not one.size:
         got = f"{one.shape} and {other.shape}"

@@ -29,9 +29,9 @@ from lopsided.measure.class_moments import (
     Block,
     ClassMoments,
     Convention,
-    as_rows,
     check_block,
     check_convention,
+    flat_rows,
     moments_of_blocks,
     split_by_class,
 )
@@ -76,7 +76,7 @@ class InfluenceScores:
 
 def influence_scores(features: ArrayLike, labels: ArrayLike, *, convention: Convention = "n-1") -> InfluenceScores:
     """Scores of every row of `features` (n x anything, images are flattened) within its class, in memory."""
-    rows = as_rows(features)
+    rows = flat_rows(features)
     codes, names = check_labels(labels, length=rows.shape[0])
     check_block(rows, codes, len(names), rows.shape[1])
     scores = np.full(rows.shape[0], np.nan)

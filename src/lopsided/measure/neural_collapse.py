@@ -27,7 +27,7 @@ from lopsided.measure.angles import PairwiseAngles, cosine_summary, frame_distan
 Batch = tuple[ArrayLike, ArrayLike]
 LARGEST_SCALE, SMALLEST_SCALE = 1e120, 1e-120  # squares of larger or smaller ones overflow or underflow
 DECOMPOSED = 128  # up to this smaller side, the singular values of a matrix come from a decomposition
-Batches = Callable[[], Iterable[Batch]]  # each call starts a new pass over (features, label codes)
+BatchPasses = Callable[[], Iterable[Batch]]  # each call starts a new pass over (features, label codes)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,11 @@ def neural_collapse(
 
 
 def neural_collapse_streaming(
-    batches: Batches, classes: int, dimension: int, classifier: ArrayLike | None = None, bias: ArrayLike | None = None
+    batches: BatchPasses,
+    classes: int,
+    dimension: int,
+    classifier: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
 ) -> NeuralCollapse:
     """Measure data larger than memory: `batches()` is called once or twice and yields (features, label codes)."""
     moments = PooledMoments(classes, dimension)

@@ -33,8 +33,8 @@ from lopsided.measure.class_moments import (
     Block,
     ClassMoments,
     Convention,
-    as_rows,
     check_convention,
+    flat_rows,
     moments_of_blocks,
     split_by_class,
 )
@@ -101,7 +101,7 @@ def noise_matrix(
     NoiseMatrix
         Products T and ratios Gamma with their intervals.
     """
-    rows = as_rows(features)
+    rows = flat_rows(features)
     codes, names = check_labels(labels, length=rows.shape[0])
     step = max(1, 8_000_000 // rows.shape[1])
 

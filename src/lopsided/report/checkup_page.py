@@ -56,26 +56,22 @@ def checkup_page(
 
     tried = None
     if trial is not None:
-        tables = [
-            (name, caption, *table)
-            for name, caption, table in (
-                *(
-                    []
-                    if held_out is None
-                    else [("Held-out data", "Results on held-out data that the trial never saw", held_out[1])]
-                ),
+        drawings, told = (
+            trial.figures(),
+            [
                 ("Arms", "Remedies for the present data", trial.table()),
                 ("Collection", "What more examples would bring, simulated", trial.collection_table()),
-            )
-            if table[1]
-        ]
-        # the gains are in the figure of the held-out data too
-        drawings = trial.figures() if held_out is None else [held_out[0], *trial.figures()[1:]]
+            ],
+        )
+        if held_out is not None:
+            drawings[0] = held_out[0]  # the gains are in this figure too
+            told.insert(0, ("Held-out data", "Results on held-out data that the trial never saw", held_out[1]))
+        tables = [(name, caption, *table) for name, caption, table in told if table[1]]
         tried = {"facts": trial.facts(), "tables": tables, "figures": figures(drawings), "code": trial.code()}
     about, training = _about(facts, plan, trial)
     data = _of_evidence(facts) if facts is not None else _of_training(about, training)
-    told = trial if trial is not None else facts
-    opening = told.headline() if told is not None else "" if plan is None else plan.title()
+    judged = trial if trial is not None else facts
+    opening = judged.headline() if judged is not None else "" if plan is None else plan.title()
     kind = "Audit" if facts is not None else "Trial of remedies" if trial is not None else "Plan"
     return render(
         "checkup.html",

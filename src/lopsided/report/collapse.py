@@ -8,6 +8,7 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Mark, Panel, Points
 from lopsided.core.published_skill import skill_sentence
+from lopsided.data.columns import some_of
 from lopsided.report.style import short
 from lopsided.theory.collapse import CollapseForecast, TwoSizeFacts, curve_over_ratio
 
@@ -17,8 +18,7 @@ CURVE_POINTS = 160
 def class_list(forecast: CollapseForecast, indices: Sequence[int], most: int = 12) -> str:
     """Class names, or index ranges where there are no names; long lists are cut with a count."""
     if forecast.counts.names is not None:
-        names = [forecast.counts.name(index) for index in indices[:most]]
-        return ", ".join(names) + (f" and {len(indices) - most} more" if len(indices) > most else "")
+        return some_of([forecast.counts.name(index) for index in indices], most)
     runs = np.split(np.asarray(indices), np.flatnonzero(np.diff(indices) != 1) + 1) if len(indices) else []
     ranges = [str(run[0]) if run.size == 1 else f"{run[0]}-{run[-1]}" for run in runs]
     return ", ".join(ranges[:most]) + (f" and {len(ranges) - most} more ranges" if len(ranges) > most else "")

@@ -24,8 +24,8 @@ def colour(index: int) -> str:
     return COLOURS[index % len(COLOURS)]
 
 
-def log_ticks(low: float, high: float, most: int = _MOST) -> list[float]:
-    """The densest of the usual patterns with at most `most` ticks between two positive limits.
+def log_ticks(low: float, high: float) -> list[float]:
+    """The densest of the usual patterns with at most six ticks between two positive limits.
 
     >>> log_ticks(1800, 21000)
     [2000.0, 3000.0, 5000.0, 10000.0, 20000.0]
@@ -39,9 +39,9 @@ def log_ticks(low: float, high: float, most: int = _MOST) -> list[float]:
         # spelled as text, because 3 * 10**-4 is 0.00030000000000000003
         ticks = [float(f"{digit}e{power}") for power in range(first, last + 1) for digit in digits]
         ticks = [tick for tick in ticks if low <= tick <= high]
-        if len(ticks) <= most:
+        if len(ticks) <= _MOST:
             return ticks
-    step = math.ceil((last - first) / most)
+    step = math.ceil((last - first) / _MOST)
     tens = [float(f"1e{power}") for power in range(first, last + 1) if power % step == 0]
     return [tick for tick in tens if low <= tick <= high]
 

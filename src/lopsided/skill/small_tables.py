@@ -51,14 +51,12 @@ def pictures(name: str, split: str) -> Images:
     return found if name == "digits" else found.shrunk(2)
 
 
-def components(
-    train: FloatArray, test: FloatArray, count: int = COMPONENTS
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def components(train: FloatArray, test: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Leading principal components of the training rows, each scaled to variance 1; the test rows' own; deviations."""
     mean = train.mean(axis=0)
     values, vectors = np.linalg.eigh(np.cov((train - mean).T))
-    spread = np.sqrt(values[::-1][:count])
-    basis = vectors[:, ::-1][:, :count] / spread
+    spread = np.sqrt(values[::-1][:COMPONENTS])
+    basis = vectors[:, ::-1][:, :COMPONENTS] / spread
     return (train - mean) @ basis, (test - mean) @ basis, spread
 
 
@@ -90,11 +88,9 @@ def pool_of(name: str) -> Pool:
     return census_pool() if name == "adult" else picture_pool(name)
 
 
-def fitted(
-    name: str, strength: float, features: FloatArray, codes: IntArray, weights: FloatArray | None = None, seed: int = 0
-) -> Any:
+def fitted(name: str, strength: float, features: FloatArray, codes: IntArray, weights: FloatArray | None = None) -> Any:
     """A learner trained with weights of mean 1. `strength` scales its capacity; 1 is usual."""
-    model = unfitted(name, strength, seed)
+    model = unfitted(name, strength, 0)
     own = None if weights is None else weights * (weights.size / weights.sum())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the number of steps is the budget

@@ -13,7 +13,6 @@ from typing import Literal
 from lopsided.core.errors import InputError
 from lopsided.core.validation import check_choice, check_count, check_in_range, check_positive
 
-Runs = Literal["constant", "cuts", "cosine"]
 # Mean of the rate over the training, by its first value: cut by 10 after each third, or half a cosine.
 _MEAN_RATE = {"constant": 1.0, "cuts": (1 + 0.1 + 0.01) / 3, "cosine": 0.5}
 
@@ -34,7 +33,7 @@ class TrainingSettings:
     batch_norm: bool = True
     convolutional: bool = False
     optimiser: str = "sgd"
-    schedule: Runs = "cuts"
+    schedule: Literal["constant", "cuts", "cosine"] = "cuts"
     steps: int | None = None
 
     def __post_init__(self) -> None:

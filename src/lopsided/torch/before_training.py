@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_count, check_positive
-from lopsided.measure.class_overlap import Rates, class_overlap
+from lopsided.measure.class_overlap import RuleRecalls, class_overlap
 from lopsided.theory.recall_law import PlannedTraining, recall_before_training
 from lopsided.torch.comparable_rows import RowSample, model_inputs
 from lopsided.torch.monitor.head import unwrap
@@ -101,7 +101,7 @@ def recall_before(
 
 def training_overlap(
     data: Any, labels: Any = None, *, features: nn.Module | None = None, classes: int = 0, seed: int = 0
-) -> tuple[FloatArray, Rates]:
+) -> tuple[FloatArray, RuleRecalls]:
     """Training examples of every class, and its recalls by three simple rules; of more classes than `classes` if the
     labels have more."""
     sample = _sampled(data, labels, features)
@@ -127,7 +127,7 @@ def planned_training(
 
 
 def planned_outlook(
-    counts: FloatArray, rates: Rates, training: PlannedTraining, notes: tuple[str, ...] = ()
+    counts: FloatArray, rates: RuleRecalls, training: PlannedTraining, notes: tuple[str, ...] = ()
 ) -> RecallOutlook:
     """The outlook of a training that is planned, from the recalls of three simple rules on its examples; the skill
     benchmark scores it as well."""

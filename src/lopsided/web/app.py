@@ -19,7 +19,7 @@ from lopsided.web.rooms import audit, claims, collapse, files, groups, memorisat
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServerSettings:
     """What a server is told when it starts; `store` and `data` as for `lopsided reproduce`."""
 
     access: Access = field(default_factory=Access)
@@ -29,9 +29,9 @@ class Settings:
     spare_worker: bool = True
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
+def create_app(settings: ServerSettings | None = None) -> FastAPI:
     """One laboratory, ready to be served."""
-    chosen = settings or Settings()
+    chosen = settings or ServerSettings()
     jobs, compute = Jobs(chosen.limits, spare=chosen.spare_worker), Compute(chosen.limits)
     kept = uploads.Uploads(chosen.limits)
 

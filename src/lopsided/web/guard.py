@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from lopsided.web.limits import Limits
-from lopsided.web.problems import problem
+from lopsided.web.problems import Refused, problem
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -30,7 +30,7 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST = re.compile(
     r"(?:\[(?P<six>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9_-]+(?:\.[a-z0-9_-]+)*))(?::(?P<port>[0-9]{1,5}))?"
 )
-_LARGEST_PORT = 65_535
+LARGEST_PORT = 65_535
 _TOO_LARGE = "Expected at most {:,} bytes, but got more."
 # plotly.js puts its rules into an empty <style> element through the object model; this is the hash of the empty text.
 EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
@@ -83,7 +83,7 @@ class Access:
 def host_name(host: str) -> str | None:
     """The name or address in a Host header, addresses in one spelling; None where anything else is in it."""
     found = _HOST.fullmatch(host.lower())
-    if found is None or not 0 < int(found["port"] or 1) <= _LARGEST_PORT:
+    if found is None or not 0 < int(found["port"] or 1) <= LARGEST_PORT:
         return None
     if found["six"] is None:
         return str(found["name"])
@@ -203,8 +203,6 @@ def _from_here(scope: MutableMapping[str, Any], headers: dict[str, str]) -> bool
 
 def _bounded(receive: Receive, most: int) -> Receive:
     """Count the body as it comes: a client need not tell its length, nor the truth."""
-    from lopsided.web.problems import Refused
-
     seen = 0
 
     async def count() -> Message:

@@ -18,7 +18,6 @@ from lopsided.core.validation import check_count, check_text
 
 TOKEN_VARIABLE = "LOPSIDED_TOKEN"
 _QUEUE = 2048  # connections that the system keeps until they are accepted
-_LARGEST_PORT = 65_535
 _STOP_SECONDS = 3  # for answers that are under way when the server is told to stop
 
 
@@ -54,13 +53,13 @@ def serve(
     try:
         import uvicorn
 
-        from lopsided.web.app import Settings, create_app
+        from lopsided.web.app import ServerSettings, create_app
         from lopsided.web.connections import Connection, room
-        from lopsided.web.guard import Access, is_loopback
+        from lopsided.web.guard import LARGEST_PORT, Access, is_loopback
     except ImportError as error:
         raise MissingPackage(error.name or "fastapi", "the web laboratory", "web") from None
-    if check_count(port, "the port", at_least=0) > _LARGEST_PORT:
-        raise InputError(f"a port up to {_LARGEST_PORT}", port, "give for example 8000")
+    if check_count(port, "the port", at_least=0) > LARGEST_PORT:
+        raise InputError(f"a port up to {LARGEST_PORT}", port, "give for example 8000")
     folder = None if data is None else Path(data).absolute()
     if folder is not None and not folder.is_dir():
         raise InputError("a folder with the data sets", str(folder), "check --data-dir")
@@ -72,7 +71,7 @@ def serve(
         token = _token(token)
     bound = _bind(host, port)
     where = Path(store).absolute() if store is not None else None
-    app = create_app(Settings(Access(host, token), store=where, data=folder))
+    app = create_app(ServerSettings(Access(host, token), store=where, data=folder))
     address = _address(bound, host, token)
 
     class Server(uvicorn.Server):  # type: ignore[misc]  # untyped package

@@ -15,6 +15,7 @@ import numpy as np
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.errors import MOST_LETTERS, cut
 from lopsided.core.figure import Figure
+from lopsided.data.columns import some_of
 
 
 class Level(Enum):
@@ -105,12 +106,6 @@ def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: -finding.level.rank)
 
 
-def named(subjects: Sequence[str], most: int = 6) -> str:
-    """A few names, and how many more."""
-    rest = f" and {len(subjects) - most} more" if len(subjects) > most else ""
-    return ", ".join(subjects[:most]) + rest
-
-
 def shortened(findings: Sequence[Finding], most: int, unit: str) -> list[Finding]:
     """At most `most` findings of each bad level by name; the rest of that level in one that lists its subjects.
 
@@ -122,7 +117,7 @@ def shortened(findings: Sequence[Finding], most: int, unit: str) -> list[Finding
         kept += own[:most]
         left = own[most:]
         if left:
-            words = f"The same holds for {len(left)} more {unit}: {named([finding.subject for finding in left], 8)}."
+            words = f"The same holds for {len(left)} more {unit}: {some_of([finding.subject for finding in left], 8)}."
             about = words, left[0].remedy, left[0].about
             kept.append(Finding(level, f"{len(left)} more {unit}", float(len(left)), None, *about))
     return kept + [finding for finding in findings if finding.level is Level.HEALTHY]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, named, shortened
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.checks.intervals import Intervals, rate_intervals
 from lopsided.checkup.checks.parts import FAILING_GAP, RISKY_GAP, class_subject, own_key, rates_by_name
 from lopsided.checkup.inputs.evidence import Evidence
@@ -25,6 +25,7 @@ from lopsided.checkup.inputs.partitions import SMALL_CELL
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition, tally
 from lopsided.core.validation import IntArray
+from lopsided.data.columns import some_of
 
 MOST_NAMED = 5
 ODDS = ("true_positive_rate", "false_positive_rate")
@@ -141,7 +142,7 @@ def _gaps(counts: Any, part: Partition, code: int, asked: int) -> tuple[list[_Ga
 
 def _findings(gaps: list[_Gap], part: Partition, subject: str, small: list[str], rows: str) -> list[Finding]:
     """Equalised odds, then demographic parity, of one class."""
-    left = f" Too few examples to compare: {named(small)}." if small else ""
+    left = f" Too few examples to compare: {some_of(small)}." if small else ""
     found = []
     odds = max((gap for gap in gaps if gap.rate in ODDS), key=lambda gap: gap.value, default=None)
     parity = next((gap for gap in gaps if gap.rate == SELECTION), None)

@@ -6,13 +6,14 @@ sample: dropping them takes more from one class or group than from the rest, whi
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, named, shortened
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.checks.intervals import gaps_to_rest, rate_intervals
 from lopsided.checkup.checks.parts import class_subject, group_subject, opening, without_implied
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
 from lopsided.core.validation import BoolArray
+from lopsided.data.columns import some_of
 
 RISKY_GAP, FAILING_GAP = 0.05, 0.15
 MOST_NAMED = 5
@@ -30,7 +31,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     share = lacking / evidence.examples
     listed = [f"{name}: {count:,}" for name, count in missing.columns.items()]
     words = (
-        f"{lacking:,} of {evidence.examples:,} rows ({share:.1%}) lack a feature value ({named(listed)}); the checks "
+        f"{lacking:,} of {evidence.examples:,} rows ({share:.1%}) lack a feature value ({some_of(listed)}); the checks "
         "of features use the column's median instead."
     )
     remedy = "Find out why they are missing; fill them, or use a learner that takes missing values."

@@ -18,6 +18,7 @@ from lopsided.checkup.inputs.sources import DataSource
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
 from lopsided.core.validation import FloatArray, check_matrix
+from lopsided.data.columns import some_of
 from lopsided.data.frames import arrow_of_frame, is_frame
 
 PROBABILITY_NAMES = ("probabilities", "probability", "probs", "proba", "y_prob", "y_proba")
@@ -30,7 +31,7 @@ _OPENINGS = ("", *(word + mark for word in _WORDS for mark in ("_", "-", ".", " 
 _ENDINGS = tuple(mark + word for word in _WORDS for mark in ("_", "-", ".", " "))
 
 
-def class_scores(
+def class_probabilities(
     source: DataSource, probabilities: Any, logits: Any, classes: Partition | None, rows: int, *, stated: bool
 ) -> tuple[FloatArray | None, list[str]]:
     """n x K probabilities, and notes on which column was used for which class; None where neither was given.
@@ -61,10 +62,8 @@ def class_scores(
     if names is not None:
         order = order_of_columns(names, classes.names, what, stated=stated)
         if order is None:
-            assumed = some_of(classes.names)
-            notes.append(
-                f"The columns of {what} ({some_of(names)}) are assumed to be in the order of the classes: {assumed}."
-            )
+            shown, assumed = some_of(names, _SHOWN), some_of(classes.names, _SHOWN)
+            notes.append(f"The columns of {what} ({shown}) are assumed to be in the order of the classes: {assumed}.")
         else:
             matrix = matrix[:, order]
     return (_softmax(matrix) if what == "logits" else _normalised(matrix)), notes
@@ -144,8 +143,8 @@ def order_of_columns(names: Sequence[str], classes: Sequence[str], what: str, *,
     if stated or numbered or not any(place is not None for places in fits for place in places):
         return None
     raise InputError(
-        f"columns of {what} named for all classes or for none, which would mean the order {some_of(classes)}",
-        some_of(names),
+        f"columns of {what} named for all classes or for none, which would mean the order {some_of(classes, _SHOWN)}",
+        some_of(names, _SHOWN),
         "name each column for its class, such as p_" + classes[0] + ", or give their order as classes=",
     )
 
@@ -161,11 +160,6 @@ def class_of_column(name: str | None, classes: Sequence[str]) -> int | None:
             if len(fits) == 1:
                 return fits[0]
     return None
-
-
-def some_of(names: Sequence[str]) -> str:
-    """The names, or the first of many."""
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _affixes(names: Sequence[str], classes: Sequence[str]) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.checkup.inputs.arguments import shared_parameters
-from lopsided.checkup.inputs.class_scores import class_scores
+from lopsided.checkup.inputs.class_scores import class_probabilities
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.left_out import columns_of, describing, reserved_names
 from lopsided.checkup.inputs.missing import missing_values, usable
@@ -262,7 +262,7 @@ def _chances(
     found: Finder, probabilities: Any, logits: Any, known: Partition | None, rows: int, stated: bool
 ) -> FloatArray | None:
     try:
-        chances, told = class_scores(found.source, probabilities, logits, known, rows, stated=stated)
+        chances, told = class_probabilities(found.source, probabilities, logits, known, rows, stated=stated)
     except InputError as error:
         if probabilities is not None or logits is not None:
             raise

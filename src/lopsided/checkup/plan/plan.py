@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import named
 from lopsided.checkup.decision.prior import after_forecasts, gain_prior, learner_kind, pilot_deviations, plan_score
 from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.evidence import Evidence
@@ -23,6 +22,7 @@ from lopsided.checkup.plan.collection import collections
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
 from lopsided.core.errors import InputError, cut
 from lopsided.core.parameters import taken_by
+from lopsided.data.columns import some_of
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.learners.named_learner import is_network
 from lopsided.measure.metrics.contract import LEAST_IN_GROUP, Metric, judged_groups
@@ -228,7 +228,7 @@ def small_groups(training: LabelledSet) -> list[str]:
     small = [code for code in np.flatnonzero(groups.counts > 0).tolist() if code not in judged_groups(groups)]
     if not small:
         return []
-    told = named([f"{groups.names[code]}: {groups.counts[code]}" for code in small])
+    told = some_of([f"{groups.names[code]}: {groups.counts[code]}" for code in small])
     return [f"Groups of {groups.name} with fewer than {LEAST_IN_GROUP} examples are never the worst group ({told})."]
 
 
@@ -241,11 +241,9 @@ def _about_metric(training: LabelledSet, asked: Asked | None, metric: Metric) ->
     unasked = "Groups were given, so the metric is the accuracy of the worst group; to change it, name a metric."
     left_out = set(judged_groups(training.groups)) - set(pilot_groups(training))
     unseen = [training.groups.names[code] for code in sorted(left_out)]
-    if unseen:
-        unseen = [
-            f"Forecasts leave out groups with few examples among the {MOST_ROWS:,} rows that they use: {named(unseen)}."
-        ]
-    return [unasked] * (asked is None) + small_groups(training) + unseen
+    among = f"groups with few examples among the {MOST_ROWS:,} rows that they use"
+    told = [f"Forecasts leave out {among}: {some_of(unseen)}."] if unseen else []
+    return [unasked] * (asked is None) + small_groups(training) + told
 
 
 def _unjudged(training: LabelledSet) -> list[str]:
@@ -257,9 +255,9 @@ def _unjudged(training: LabelledSet) -> list[str]:
     if single:
         verb = "class has one example" if len(single) == 1 else "classes have one example each"
         notes.append(
-            f"{len(single):,} {verb} and are left out of forecasts ({named(single)}): collect more of them first."
+            f"{len(single):,} {verb} and are left out of forecasts ({some_of(single)}): collect more of them first."
         )
     if few:
-        verb = "class has" if len(few) == 1 else "classes have"
-        notes.append(f"{len(few):,} {verb} fewer than {FOLDS} examples ({named(few)}), too few for a useful forecast.")
+        verb, told = "class has" if len(few) == 1 else "classes have", some_of(few)
+        notes.append(f"{len(few):,} {verb} fewer than {FOLDS} examples ({told}), too few for a useful forecast.")
     return notes

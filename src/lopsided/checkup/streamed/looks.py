@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.inputs.class_scores import class_scores
+from lopsided.checkup.inputs.class_scores import class_probabilities
 from lopsided.checkup.inputs.confidence import confidence_of
 from lopsided.checkup.inputs.feature_space import FeatureMap
 from lopsided.checkup.inputs.sources import DataSource
@@ -230,7 +230,9 @@ def _confidences(batch: Any, ask: WhatToCount, codes: IntArray, start: int) -> M
     names = [given] if isinstance(given, str) else list(given)
     source = DataSource(None, {name: partial(column_values, batch[name]) for name in names}, "the data")
     try:
-        chances, _ = class_scores(source, ask.probabilities, ask.logits, ask.classes, batch.num_rows, stated=ask.stated)
+        chances, _ = class_probabilities(
+            source, ask.probabilities, ask.logits, ask.classes, batch.num_rows, stated=ask.stated
+        )
     except InputError as error:
         raise InputError(f"{error.expected} (rows from {start:,} on)", error.got, error.remedy) from None
     assert chances is not None

@@ -14,14 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.checkup.streamed.audit import in_turn
+from lopsided.core.scratch import ScratchFile
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.arrow_tables import plain_numbers
-from lopsided.data.class_partition import OneClass, by_class
 from lopsided.data.parts import DataPart
 from lopsided.data.tables import Table
 from lopsided.engine.cluster import Cluster, mapping_on
 from lopsided.measure.class_moments import MOST_BYTES, Block, ClassMoments, Convention, empty_moments, moments_of_blocks
 from lopsided.measure.influence import InfluenceScores, influence_scores_by_class, influence_scores_of_blocks
+
+OneClass = tuple[int, IntArray, Callable[[], Iterator[NDArray[Any]]]]  # code, positions in the data, blocks of its rows
+_BLOCK_NUMBERS = 4_000_000
 
 
 @dataclass
@@ -125,7 +128,7 @@ def _of_parts(about: Passes, cluster: "str | Cluster | None") -> tuple[Influence
     assert table.parts is not None
     lists = table.feature_names is None
     columns = (table.array,) if table.feature_names is None else table.feature_names
-    rows = about.rows or max(1, 4_000_000 // max(table.width, 1))
+    rows = about.rows or max(1, _BLOCK_NUMBERS // max(table.width, 1))
     reader = _Reader(columns, lists, rows, about.scale, about.names, table.width, about.convention)
     items = [(part, about.codes[part.start : part.start + part.rows]) for part in table.parts.parts]
     with nullcontext(in_turn) if cluster is None else mapping_on(cluster) as mapper:
@@ -189,3 +192,40 @@ def _class_by_class(about: Passes) -> tuple[InfluenceScores, FloatArray, int]:
     for _ in _keeping(about.blocks(), widest, kept):
         pass
     return influence, kept, widest
+
+
+def by_class(blocks: Iterable[NDArray[Any]], codes: IntArray) -> Iterator[OneClass]:
+    """Rows of blocks, class by class, as float32 where they come so, otherwise as float64: one sort of the codes and
+    one pass that writes every row to its place in a scratch file.
+
+    The scratch file lies in the system's temporary folder (TMPDIR), is as large as the data, and goes with the
+    iterator. It is written and not memory-mapped, so that a full disk raises an error instead of ending the process.
+    """
+    order = np.argsort(codes, kind="stable")
+    place = np.empty(order.size, dtype=np.int64)
+    place[order] = np.arange(order.size)
+    present, starts = np.unique(codes[order], return_index=True)
+    with ScratchFile() as scratch:
+        start, width = 0, 1
+        dtype: np.dtype[Any] = np.dtype(np.float64)
+        for block in blocks:
+            if start == 0:
+                dtype, width = np.dtype(np.float32 if block.dtype == np.float32 else np.float64), block.shape[1]
+            targets = place[start : start + len(block)]
+            sorting = np.argsort(targets)
+            rows, targets = np.ascontiguousarray(block[sorting], dtype=dtype), targets[sorting]
+            runs = np.flatnonzero(np.diff(targets, prepend=-2) != 1)  # rows that go side by side are written together
+            for low, high in zip(runs, [*runs[1:], len(rows)], strict=True):
+                scratch.write(int(targets[low]) * width * dtype.itemsize, rows[low:high].data)
+            start += len(block)
+        for k, members in zip(present, np.split(order, starts)[1:], strict=True):
+            first = int(place[members[0]])
+            yield int(k), members, partial(_read, scratch, first, first + members.size, width, dtype)
+
+
+def _read(scratch: ScratchFile, low: int, high: int, width: int, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
+    step = max(1, _BLOCK_NUMBERS // width)
+    for start in range(low, high, step):
+        rows = np.empty((min(step, high - start), width), dtype)
+        scratch.read(start * width * dtype.itemsize, rows.data)
+        yield rows

@@ -44,9 +44,9 @@ class Backbone(nn.Module):  # type: ignore[misc]  # PyTorch is not typed here
         return maps.mean(dim=(2, 3))
 
 
-def backbone_features(inputs: FloatRows, *, side: int = 48) -> FloatRows:
+def backbone_features(inputs: FloatRows) -> FloatRows:
     """n x 1280: frozen features of pictures (n, 3, height, width) in [0, 1]."""
-    network = Backbone(side).eval()
+    network = Backbone().eval()
     with torch.inference_mode():
         parts = [network(rows) for rows in torch.from_numpy(np.ascontiguousarray(inputs)).split(64)]
     return np.asarray(torch.cat(parts).numpy())

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 from lopsided.core.errors import InputError
 from lopsided.core.validation import check_choice, check_count, check_in_range, check_positive
 
-Runs = Literal["cuts", "cosine"]
+Schedule = Literal["cuts", "cosine"]
 Optimiser = Literal["sgd", "adamw"]
 
 
@@ -33,7 +33,7 @@ class TrainingRecipe:
     weight_decay: float = 5e-4
     anneal_at: Sequence[float] = (1 / 3, 2 / 3)
     anneal_by: float = 0.1
-    schedule: Runs = "cuts"
+    schedule: Schedule = "cuts"
     optimiser: Optimiser = "sgd"
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class TrainingRecipe:
         check_in_range(self.momentum, "the momentum", 0.0, 0.9999)
         check_in_range(self.weight_decay, "the weight decay", 0.0, 10.0)
         check_positive(self.anneal_by, "the factor of annealing")
-        check_choice(self.schedule, get_args(Runs), "a schedule")
+        check_choice(self.schedule, get_args(Schedule), "a schedule")
         check_choice(self.optimiser, get_args(Optimiser), "an optimiser")
         for share in self.anneal_at:
             check_in_range(share, "the time of annealing, as a share of training", 0.0, 1.0)

@@ -6,7 +6,7 @@ population, over many samples at the old and the new fraction.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from statistics import NormalDist
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from lopsided.core.errors import InputError
 from lopsided.core.mixture_spec import MixtureProblem, mixture_of, problem_of
 from lopsided.core.validation import FloatArray
-from lopsided.engine.task import Row, Settings
+from lopsided.engine.task import Settings
 from lopsided.skill.family import Amount, Choice, Family, Forecaster, Question, drawn_tasks
 from lopsided.skill.group_questions import BASELINES, part_names, sign, signs, subjects
 from lopsided.skill.mixture_runs import described, measure, new_fraction, world_of
@@ -24,8 +24,8 @@ from lopsided.theory.fisher_law import FisherLaw
 from lopsided.theory.mixture_forecast import mixture
 
 TASKS = 80
-# Fitted on the development half (`bench/laws/groups_fit.py`): `second_order`, and `spread`, the error of a forecast
-# change as a share of the excess.
+# Fitted on the development half (`bench/laws/groups_fit.py`); SPREAD is the error of a forecast change as a share
+# of the excess.
 SECOND_ORDER, SPREAD = 36.0, 0.1
 # Half of the random mixtures have a group of small or large covariance, where the sign can change.
 KINDS = ("random", "narrow", "wide", "far")
@@ -62,7 +62,8 @@ def _true_signs(settings: Settings, truth: Mapping[str, Any]) -> list[Choice]:
 ExcessView = Callable[[Settings, Mapping[str, Any]], Mapping[str, Any] | None]
 
 
-def _seen_problem(settings: Settings, seen: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def seen_problem(settings: Settings, seen: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The mixture and the network that were estimated from the sample."""
     fitted: Mapping[str, Any] | None = seen["fitted"]
     return fitted
 
@@ -72,7 +73,7 @@ def _true_problem(settings: Settings, seen: Mapping[str, Any]) -> Mapping[str, A
     return described(problem.mixture, problem.weights)
 
 
-def _excesses(source: ExcessView, settings: Settings, seen: Mapping[str, Any]) -> tuple[FloatArray, FloatArray] | None:
+def excesses(source: ExcessView, settings: Settings, seen: Mapping[str, Any]) -> tuple[FloatArray, FloatArray] | None:
     """The excess of every group by the large-n law, before and after; None if there is no problem or the law does not
     apply."""
     problem = source(settings, seen)
@@ -124,33 +125,11 @@ def _shipped_excess(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]
     return [Amount(float(excess)) for excess in _shipped(settings)[0]]
 
 
-def second_order(rows: Sequence[Row]) -> float:
-    """`SECOND_ORDER` from measured tasks: the median of log(truth / law) / law over their groups."""
-    found: list[float] = []
-    for row in rows:
-        law, truth = _excesses(_seen_problem, row.settings, row.numbers["seen"]), row.numbers["truth"]["now"]
-        if law is not None and truth is not None:
-            found += (np.log(np.array(truth) / law[0]) / law[0]).tolist()
-    return float(np.median(found))
-
-
-def spread(rows: Sequence[Row]) -> float:
-    """`SPREAD` from measured tasks: the deviation of a normal law with their median error of a change. A mean square
-    would be dominated by a few tasks in which neurons trade places."""
-    found: list[float] = []
-    for row in rows:
-        law, truth = _excesses(_seen_problem, row.settings, row.numbers["seen"]), row.numbers["truth"]
-        if law is not None and truth["now"] is not None and truth["later"] is not None:
-            change = np.array(truth["later"]) - np.array(truth["now"])
-            found += (np.abs(law[1] - law[0] - change) / law[0]).tolist()
-    return float(np.median(found)) / NormalDist().inv_cdf(0.75)
-
-
 def _signs(source: ExcessView) -> Forecaster[Choice]:
     """Signs by the large-n law."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
-        found = _excesses(source, settings, seen)
+        found = excesses(source, settings, seen)
         if found is None:
             return [Choice(None)] * (settings["groups"] + 1)
         before, after = found
@@ -176,7 +155,7 @@ def _excess(source: ExcessView, second_order: float, low: float, high: float) ->
     two neurons, the upper tail is longer, because neurons can trade places."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
-        found = _excesses(source, settings, seen)
+        found = excesses(source, settings, seen)
         if found is None:
             return [Amount(None)] * settings["groups"]
         values = [float(excess * (1 + second_order * excess)) for excess in found[0]]
@@ -198,13 +177,13 @@ def _average_excess(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]
 SHIPPED = "lopsided.mixture, true mixture"
 SIGNS: dict[str, Forecaster[Choice]] = {
     SHIPPED: _shipped_signs,
-    "law, fitted": _signs(_seen_problem),
+    "law, fitted": _signs(seen_problem),
     "law, true mixture": _signs(_true_problem),
 }
 AMOUNTS: dict[str, Forecaster[Amount]] = {
     SHIPPED: _shipped_excess,
-    "law, fitted": _excess(_seen_problem, 0.0, 0.88, 1.65),
-    "law to second order, fitted": _excess(_seen_problem, SECOND_ORDER, 0.85, 1.65),
+    "law, fitted": _excess(seen_problem, 0.0, 0.88, 1.65),
+    "law to second order, fitted": _excess(seen_problem, SECOND_ORDER, 0.85, 1.65),
     "law, true mixture": _excess(_true_problem, 0.0, 0.9, 1.65),
 }
 FAMILY = Family(

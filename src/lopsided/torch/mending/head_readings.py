@@ -43,11 +43,9 @@ class Readings(NamedTuple):
     weights: HeadWeights
 
 
-def read_head(
-    model: nn.Module, loader: Iterable[Any], head: str | nn.Module | None = None, classes: int | None = None
-) -> Readings:
+def read_head(model: nn.Module, loader: Iterable[Any], head: str | nn.Module | None = None) -> Readings:
     """Run the model over the loader, and keep the inputs of its head."""
-    found = find_head(model, head, classes)
+    found = find_head(model, head)
     features, codes, weights = [], [], None
     with _watched(model, found) as seen, torch.no_grad(), random_states_kept():
         for batch in loader:

@@ -17,8 +17,8 @@ from lopsided.papers.catalogue import PAPERS
 from lopsided.papers.claim import Scale
 from lopsided.papers.evidence import sets_of, shipped
 from lopsided.papers.judging import readings_run
-from lopsided.papers.register import ClaimStatus, Registered, own_claims, register
-from lopsided.papers.reproduce import expand
+from lopsided.papers.register import ClaimStatus, Registered, claims, evidence_of, own_claims, register
+from lopsided.papers.reproduce import expand, reproduce
 from lopsided.papers.words import PartLine, SetLine, apart, part_line, set_line
 from lopsided.report.style import sentence
 from lopsided.web.answers import CodeRecipe, Drawing, command, drawing
@@ -66,8 +66,6 @@ def _line(status: ClaimStatus) -> ClaimStatus:
 @router.get("")
 async def list_claims(request: Request) -> ClaimList:
     """The register with the latest verdicts, as `lopsided claims` prints it."""
-    from lopsided.papers.register import claims
-
     settings = request.app.state.settings
     lines = await compute_of(request).run(request, lambda watch: claims(store=settings.store, data=settings.data))
     papers = {
@@ -84,8 +82,6 @@ async def read_claim(request: Request, claim_id: ClaimId) -> ClaimPage:
 
 
 def _page(claim_id: str, store: Path | None, data: Path | None) -> ClaimPage:
-    from lopsided.papers.register import claims, evidence_of
-
     entry = _known(claim_id)
     line = next(status for status in claims(store=store, data=data) if status.id == claim_id)
     claim, record = entry.claim, evidence_of(claim_id, store) or {}
@@ -174,7 +170,6 @@ def start_rerun(request: Request, claim_id: ClaimId) -> JobStatus:
 
 def rerun(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: `lopsided.reproduce` for one claim."""
-    from lopsided.papers.reproduce import reproduce
 
     def told(done: int, total: int) -> None:
         report(done=done, total=total, words=f"{done} of {total} measurements" if done else "measuring")

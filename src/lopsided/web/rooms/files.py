@@ -1,16 +1,18 @@
-"""Uploaded files as tables: what a job finds in one, and how rooms open them within the limits."""
+"""Uploaded files and built-in sets as tables: what a job finds in one, and how rooms open them within the limits."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from lopsided.core.errors import InputError
+from lopsided.data.examples import TAIL, long_tailed_digits
 from lopsided.data.tables import ColumnChoice, Table, open_table
+from lopsided.web.answers import CodeRecipe, command, own_recipe, python_command
 from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.runner import jobs_of
 from lopsided.web.jobs.worker import Report
@@ -19,6 +21,10 @@ from lopsided.web.uploads import UploadId
 
 MOST_SHOWN = 200  # columns named to the page
 MOST_BARS = 12  # values of a column drawn by the page
+# Training examples of each digit in the built-in sets, which the server knows without loading them.
+SIZES = {"long-tailed digits": TAIL.tolist(), "digits": [134, 137, 134, 145, 132, 137, 136, 132, 130, 130]}
+Found = TypeVar("Found")
+ShortText = Annotated[str, Field(min_length=1, max_length=200)]
 router = APIRouter(prefix="/api/uploads", tags=["uploads"], responses=responses(404, 429))
 
 
@@ -32,12 +38,20 @@ def start_inspection(request: Request, upload_id: UploadId) -> JobStatus:
 class DataProblem(BaseModel):
     """Work on an upload or on a built-in set, the digits where neither is named."""
 
+    columns: ClassVar[tuple[str, ...]] = ("labels",)  # the fields that name columns or arrays
     model_config = ConfigDict(extra="forbid")
     upload: UploadId | None = None
     builtin: str | None = None
+    labels: ShortText | None = None
 
-    def submit(self, request: Request, kind: str, names: Sequence[str], **more: Any) -> JobStatus:
-        """Queue the job; the columns of a built-in set are known, so no `names` may have been given for it."""
+    def names(self) -> dict[str, Any]:
+        """The columns, without those that were not given."""
+        given = self.model_dump(include=set(self.columns))
+        return {name: value for name, value in given.items() if value not in (None, [])}
+
+    def submit(self, request: Request, kind: str, **more: Any) -> JobStatus:
+        """Queue the job; the columns of a built-in set are known, so none may have been named for it."""
+        names = self.names()
         if self.upload is not None and self.builtin is not None:
             raise InputError("an upload or a built-in set", "both", "leave one of them out")
         if self.upload is None and names:
@@ -48,6 +62,52 @@ class DataProblem(BaseModel):
             parameters["upload"] = _parameters(request, self.upload)
             title = parameters["upload"]["name"]
         return jobs_of(request).submit(kind, f"{kind.title()} {title}", parameters)
+
+
+class TableProblem(DataProblem):
+    """The data of a function that is also a command: `lopsided.audit`, `lopsided.trial`."""
+
+    columns: ClassVar[tuple[str, ...]] = ("labels", "groups", "split")
+    builtin: Literal["long-tailed digits", "digits"] | None = None
+    groups: list[ShortText] = Field(default_factory=list, max_length=4)
+    split: ShortText | None = None
+    seed: int = Field(0, ge=0, le=2**31)
+
+    def found_by(
+        self, function: Callable[..., Found], parameters: dict[str, Any], running: Mapping[str, Any]
+    ) -> tuple[Found, str, CodeRecipe]:
+        """What the function finds, the name of the data, and the code that finds the same; `running` are arguments that
+        change how it runs and not what it finds."""
+        names, settings = self.names(), self.model_dump(exclude={"upload", "builtin", *self.columns})
+        if "upload" in parameters:
+            upload = parameters["upload"]
+            check_upload(upload, names)
+            with shown_name(upload):
+                found = function(upload["path"], **names, **settings, **running)
+            return found, upload["name"], own_recipe(function.__name__, upload["name"], names | settings, ".to_dict()")
+        name = self.builtin or "digits"
+        found = function(builtin(name), **settings, **running)
+        return found, name, _builtin_recipe(function.__name__, name, settings)
+
+
+def builtin(name: str) -> dict[str, Any]:
+    """The arrays of a built-in set; the rows that the long tail of `lopsided.load_example` leaves out are for tests."""
+    if name == "digits":
+        from lopsided.data.images import load_images
+
+        images = load_images(name)
+        return {"features": images.rows(), "labels": images.labels}
+    features, labels, held_out = long_tailed_digits(0)
+    return {"features": features, "labels": labels, "split": np.where(held_out, "test", "train")}
+
+
+def _builtin_recipe(function: str, name: str, settings: Mapping[str, Any]) -> CodeRecipe:
+    load, data = "from lopsided.web.rooms.files import builtin\n\n", f"builtin({name!r})"
+    given = "".join(f", {option}={value!r}" for option, value in settings.items() if value is not None)
+    save = python_command(f"import numpy\n{load}numpy.savez('digits.npz', **{data})")
+    line = command([function, "digits.npz"], {**settings, "json": True})
+    python = f"import lopsided\n{load}print(lopsided.{function}({data}{given}).to_dict())"
+    return CodeRecipe(python=python, command=f"{save}\n{line}")
 
 
 def _parameters(request: Request, upload_id: str) -> dict[str, Any]:

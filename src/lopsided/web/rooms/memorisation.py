@@ -28,7 +28,7 @@ from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.runner import jobs_of
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
-from lopsided.web.rooms.claims import stored_rows
+from lopsided.web.rooms.claims import rerun, stored_rows
 from lopsided.web.rooms.files import DataProblem, check_names, open_upload
 
 CLAIM = "bo-phase"
@@ -169,8 +169,6 @@ def start_phase(request: Request) -> JobStatus:
 
 def measure_phase(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: the claim's quick scale into the store; what is there is reused."""
-    from lopsided.web.rooms.claims import rerun
-
     return rerun({**parameters, "id": CLAIM, "fresh": False}, report)
 
 
@@ -195,7 +193,6 @@ class ScoreProblem(DataProblem):
 
     builtin: Literal["digits", "mnist", "fashion-mnist"] | None = None
     per_class: int = Field(200, ge=10, le=2000)
-    labels: str | None = Field(None, max_length=200)
     extremes: int = Field(8, ge=1, le=12)
 
 
@@ -210,8 +207,7 @@ def sets(request: Request) -> list[str]:
 @router.post("/score", responses=responses(404, 429))
 def start_scoring(request: Request, problem: ScoreProblem) -> JobStatus:
     """Influence scores of every example: a job."""
-    names = [] if problem.labels is None else ["labels"]
-    return problem.submit(request, "score", names, data=request.app.state.settings.data)
+    return problem.submit(request, "score", data=request.app.state.settings.data)
 
 
 def score_examples(parameters: dict[str, Any], report: Report) -> dict[str, Any]:

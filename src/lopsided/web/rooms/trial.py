@@ -8,43 +8,28 @@ from pydantic import BaseModel, Field
 
 from lopsided.core.progress import counted
 from lopsided.measure.metrics import METRICS
-from lopsided.web.answers import drawing, own_recipe
+from lopsided.web.answers import drawing
 from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
-from lopsided.web.rooms.audit import SIZES, Builtin, Name, builtin, builtin_recipe
-from lopsided.web.rooms.files import DataProblem, check_upload, shown_name
+from lopsided.web.rooms.files import SIZES, ShortText, TableProblem
 
 router = APIRouter(prefix="/api/trial", tags=["trial"], responses=responses(404, 429))
 
 
-class TrialProblem(DataProblem):
+class TrialProblem(TableProblem):
     """The data, the roles of its columns, and the settings of the trial; missing names are guessed."""
 
-    builtin: Builtin | None = None
-    labels: Name | None = None
-    groups: list[Name] = Field(default_factory=list, max_length=4)
-    split: Name | None = None
     # Learners by the name of a class would let a client import any module of this machine.
     learner: Literal["logistic", "boosting", "network", "deep"] = "logistic"
-    metric: Name | None = None
+    metric: ShortText | None = None
     folds: int = Field(5, ge=2, le=10)
     repeats: int = Field(2, ge=1, le=20)
     budget: float | None = Field(None, ge=1, le=600, allow_inf_nan=False)
-    seed: int = Field(0, ge=0, le=2**31)
-
-    def names(self) -> dict[str, Any]:
-        """The columns as `lopsided.trial` takes them, without those that were not given."""
-        given = self.model_dump(include={"labels", "groups", "split"})
-        return {name: value for name, value in given.items() if value not in (None, [])}
-
-    def settings(self) -> dict[str, Any]:
-        """The rest."""
-        return self.model_dump(include={"learner", "metric", "folds", "repeats", "budget", "seed"})
 
 
 class Choices(BaseModel):
-    """What can be chosen: learners, metrics by their words, and built-in sets with the sizes of their classes."""
+    """What can be chosen: learners, metrics by their words, built-in sets with the training examples of each class."""
 
     learners: list[str]
     metrics: dict[str, str]
@@ -63,32 +48,19 @@ def read_choices() -> Choices:
 def start_trial(request: Request, problem: TrialProblem) -> JobStatus:
     """Try the remedies: a job with a report. Its finished folds are kept until the server stops."""
     store = str(request.app.state.uploads.folder() / "trials")
-    return problem.submit(request, "trial", list(problem.names()), store=store)
+    return problem.submit(request, "trial", store=store)
 
 
 def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: the facts of `lopsided.trial`, its tables, figures and page, and how to get them elsewhere."""
-    from lopsided.report.results import ShownTrial, trial
-
-    asked = TrialProblem(**parameters["asked"])
-    names, settings = asked.names(), asked.settings()
+    from lopsided.report.results import trial
 
     def told(done: int, total: int) -> None:
         report(done=done, total=total, words=f"{done:,} of {total:,} fits")
 
     report(words="planning with a small pilot")
-    running = {**settings, "store": parameters["store"], "progress": counted(told)}
-    if "upload" in parameters:
-        name = parameters["upload"]["name"]
-        check_upload(parameters["upload"], names)
-        with shown_name(parameters["upload"]):
-            found: ShownTrial = trial(parameters["upload"]["path"], **names, **running)
-        recipe = own_recipe("trial", name, names | settings, ".to_dict()")
-    else:
-        name = asked.builtin or "digits"
-        features, labels = builtin(name)
-        found = trial(features, labels=labels, **running)
-        recipe = builtin_recipe("trial", name, settings)
+    running = {"store": parameters["store"], "progress": counted(told)}
+    found, name, recipe = TrialProblem(**parameters["asked"]).found_by(trial, parameters, running)
     training = None if found.training is None else replace(found.training, source=name)
     found = replace(found, source=name, training=training)
     tables = (("Remedies for the present data", found.table()), ("Collecting more", found.collection_table()))
