@@ -267,11 +267,6 @@ def test_that_a_class_that_is_asked_for_is_found() -> None:
 # --- one name, one idea
 
 
-# Names that still have two meanings, each in `torch/monitor` or `skill` and once more: none may join them, and one that
-# is parted leaves the list.
-TWICE = {"Counts", "Rows", "Seen", "Split"}
-
-
 def public_types(tree: ast.Module) -> dict[str, str | None]:
     """Name -> None for a class, the meaning for an alias of a type: `Name = Literal["a", "b"]`; names with a leading
     underscore apart."""
@@ -299,7 +294,7 @@ def two_meanings(modules: dict[str, ast.Module]) -> dict[str, list[str]]:
 
 
 def test_no_two_types_have_one_name() -> None:
-    assert two_meanings(trees()).keys() == TWICE
+    assert two_meanings(trees()) == {}
 
 
 def test_that_two_types_of_one_name_are_found() -> None:

@@ -5,11 +5,11 @@ import pytest
 
 import torch
 from lopsided.torch import comparable_rows
-from lopsided.torch.comparable_rows import MOST_COLUMNS, Form, IncomparableError, RowSample, model_inputs
+from lopsided.torch.comparable_rows import MOST_COLUMNS, IncomparableError, InputForm, RowSample, model_inputs
 
 
 def comparable(inputs: torch.Tensor, columns: int = MOST_COLUMNS) -> torch.Tensor:
-    return Form(inputs, columns).rows(inputs)
+    return InputForm(inputs, columns).rows(inputs)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ UNSHIPPED = (ANOTHER_RUN, "survival law with pilot")  # an experiment; the other
 LOST, TIE = 0.5, 0.1  # the cosine, and how close to it is a tie
 KINDS = ("BatchNorm", "no BatchNorm", "AdamW")
 _TINY = 1e-12  # of a strength: keeps the angles of classes that are all lost defined, and equal
-Counts = Sequence[float]
+ClassSizes = Sequence[float]
 Seen = Mapping[str, Any]
 
 
@@ -62,8 +62,8 @@ class PairForecast:
     lost: BoolArray | None = None
 
 
-ByCounts = Callable[[Counts], PairForecast]
-Pilots = Mapping[str, tuple[Counts, Numbers]]  # by name: class counts, and what is kept of the run
+ByCounts = Callable[[ClassSizes], PairForecast]
+Pilots = Mapping[str, tuple[ClassSizes, Numbers]]  # by name: class counts, and what is kept of the run
 PairRecipe = Callable[[Settings, Seen, Pilots], ByCounts | None]
 
 
@@ -109,7 +109,7 @@ def _survival(pilot: bool) -> PairRecipe:
         there = survival_forecast(list(ran), **known)
         miss = cosines_of_gram(run["gram"]) - there.cosines if pilot else 0.0
 
-        def forecast(counts: Counts) -> PairForecast:
+        def forecast(counts: ClassSizes) -> PairForecast:
             found = survival_forecast(list(counts), **known)
             # the pilot's miss carries over as far as both classes survive
             carried = found.cosines + np.outer(found.survival, found.survival) * miss
@@ -120,7 +120,7 @@ def _survival(pilot: bool) -> PairRecipe:
     return recipe
 
 
-def _by_settings(forecast: Callable[[Settings, dict[str, Any], Counts], PairForecast]) -> PairRecipe:
+def _by_settings(forecast: Callable[[Settings, dict[str, Any], ClassSizes], PairForecast]) -> PairRecipe:
     """A recipe that needs only the settings, of networks with BatchNorm."""
 
     def recipe(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
@@ -130,17 +130,17 @@ def _by_settings(forecast: Callable[[Settings, dict[str, Any], Counts], PairFore
     return recipe
 
 
-def _equilibrium(settings: Settings, known: dict[str, Any], counts: Counts) -> PairForecast:
+def _equilibrium(settings: Settings, known: dict[str, Any], counts: ClassSizes) -> PairForecast:
     rest = batchnorm_equilibrium(list(counts), known["weight_decay"], known["batch_size"])
     return PairForecast(cosines_of_strengths(rest.strengths + _TINY), lost=rest.strengths <= 0)
 
 
-def _network_forecast(settings: Settings, known: dict[str, Any], counts: Counts) -> PairForecast:
+def _network_forecast(settings: Settings, known: dict[str, Any], counts: ClassSizes) -> PairForecast:
     convolutional = training_of(settings).convolutional
     return _of_law(public.network_forecast(list(counts), **known, convolutional=convolutional))
 
 
-def _listed(classes: Sequence[int], counts: Counts | FloatArray) -> BoolArray:
+def _listed(classes: Sequence[int], counts: ClassSizes | FloatArray) -> BoolArray:
     """Which classes are in a list."""
     return np.isin(np.arange(len(counts)), classes)
 
@@ -155,7 +155,7 @@ def _layer_peeled(hold: str) -> PairRecipe:
         if hold == "multiplier":
             held = {"multiplier": settings["weight_decay"] * float(np.sqrt(weight / mean))}
 
-        def forecast(counts: Counts) -> PairForecast:
+        def forecast(counts: ClassSizes) -> PairForecast:
             found = collapse(list(counts), **held)
             weights, _ = found.solution.factors()
             inner = weights @ weights.T + _TINY * np.ones((classes, classes))  # classifiers that vanish coincide

@@ -16,7 +16,7 @@ import numpy as np
 
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.engine.task import Numbers, Settings
-from lopsided.skill.recall_tasks import Split, counts_of, drawn
+from lopsided.skill.recall_tasks import DrawnExamples, counts_of, drawn
 from lopsided.skill.small_networks import halved
 
 MARKS = (0.05, 0.1, 0.2, 0.5, 1.0)
@@ -186,7 +186,7 @@ def _schedule(name: str, step: int, steps: int) -> float:
     return 1.0 if name == "constant" else 0.1 ** ((step >= steps / 2) + (step >= 3 * steps / 4))
 
 
-def _network(settings: Settings, split: Split) -> tuple[Any, Split]:
+def _network(settings: Settings, split: DrawnExamples) -> tuple[Any, DrawnExamples]:
     """The network and the inputs as it takes them."""
     from lopsided.learners.deep import attention, backbone
     from lopsided.learners.deep.classifier import Classifier

@@ -161,7 +161,7 @@ def counts_of(settings: Settings) -> IntArray:
     return sizes
 
 
-class Split(NamedTuple):
+class DrawnExamples(NamedTuple):
     """Inputs and codes to train on, to validate with, and to test on."""
 
     inputs: Any
@@ -190,7 +190,7 @@ def _source(name: str) -> tuple[Any, IntArray, Any, IntArray]:
     return (*pools[0], *pools[1])
 
 
-def drawn(settings: Settings, seed: int) -> Split:
+def drawn(settings: Settings, seed: int) -> DrawnExamples:
     """The examples of a run: the task sets the order of the classes in the tail, the seed sets their examples.
 
     CIFAR-100-LT has a tail of its own: there classes with more examples stand first.
@@ -214,10 +214,10 @@ def drawn(settings: Settings, seed: int) -> Split:
     codes = [np.repeat(np.arange(len(rows)), [part.size for part in rows]) for rows in (train, held_out, test)]
     rows = [np.concatenate(part) for part in (train, held_out, test)]
     inputs, shown_inputs, test_inputs = pool[rows[0]], test_pool[rows[1]], test_pool[rows[2]]
-    return Split(inputs, codes[0], shown_inputs, codes[1], test_inputs, codes[2])
+    return DrawnExamples(inputs, codes[0], shown_inputs, codes[1], test_inputs, codes[2])
 
 
-def _clusters(settings: Settings, seed: int) -> Split:
+def _clusters(settings: Settings, seed: int) -> DrawnExamples:
     """Normal clusters around centres that the task draws; each example belongs to one centre of its class."""
     random, own = generator(SALT, "classes", settings["index"]), generator(seed, "recall examples")
     classes, each, dimension = settings["classes"], settings["centres"], settings["dimension"]
@@ -232,4 +232,4 @@ def _clusters(settings: Settings, seed: int) -> Split:
     train, held_out, test = (
         examples(many) for many in (counts_of(settings), np.full(classes, settings["held_out"]), np.full(classes, TEST))
     )
-    return Split(*train, *held_out, *test)
+    return DrawnExamples(*train, *held_out, *test)

@@ -32,7 +32,7 @@ class IncomparableError(ValueError):
     """Inputs that are no rows of numbers of one kind; the message says what they are."""
 
 
-class Form:
+class InputForm:
     """How one input of a model becomes rows of so many columns; the first examples decide which kind it is."""
 
     def __init__(self, first: torch.Tensor, columns: int) -> None:
@@ -112,7 +112,7 @@ def _counts(values: torch.Tensor, columns: int, *, by_place: bool) -> torch.Tens
     return found.scatter_add_(1, values % columns, counted.float())
 
 
-def _scaled(rows: NDArray[np.float32], form: Form, *, alone: bool) -> NDArray[np.float32]:
+def _scaled(rows: NDArray[np.float32], form: InputForm, *, alone: bool) -> NDArray[np.float32]:
     """Columns of unlike units in units of their deviations; one of several inputs in that of all its columns."""
     if alone and not form.has_units:
         return rows
@@ -166,7 +166,7 @@ class RowSample:
     def __init__(self) -> None:
         self.counts: IntArray = np.zeros(0, dtype=np.int64)
         self._share = 1.0
-        self._forms: list[Form] = []
+        self._forms: list[InputForm] = []
         self._rows: list[torch.Tensor] = []
         self._codes, self._places = np.zeros(0, dtype=np.int64), np.zeros(0)
 
@@ -185,7 +185,7 @@ class RowSample:
         parts = [one.detach()[chosen.to(one.device)] for one in inputs]
         parts = parts if before is None else [before(part) for part in parts]
         if not self._forms:
-            self._forms = [Form(part, max(1, MOST_COLUMNS // len(parts))) for part in parts]
+            self._forms = [InputForm(part, max(1, MOST_COLUMNS // len(parts))) for part in parts]
         if len(parts) != len(self._forms):
             raise IncomparableError("a different number of inputs now and then")
         rows = [form.rows(part).to("cpu", torch.float32) for form, part in zip(self._forms, parts, strict=True)]

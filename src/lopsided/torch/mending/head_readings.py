@@ -23,7 +23,7 @@ from lopsided.core.validation import FloatArray, IntArray, check_matrix
 from lopsided.torch.before_training import random_states_kept
 from lopsided.torch.code_checks import IGNORED, check_codes, class_codes
 from lopsided.torch.monitor.batch_rows import rows_of
-from lopsided.torch.monitor.forward_watch import Seen
+from lopsided.torch.monitor.forward_watch import HeadPass
 from lopsided.torch.monitor.head import CONVOLUTIONS, Head, check_output, find_head, unwrap
 from lopsided.torch.monitor.head_answer import alike, answer_in, picked_place, same_answer, tensors_in
 from lopsided.torch.monitor.hook import drop_hooks
@@ -59,7 +59,7 @@ def read_head(model: nn.Module, loader: Iterable[Any], head: str | nn.Module | N
                 raise InputError("a model that calls its head once per forward pass", got, "name the head with head=")
             given = _one_class_each(labels, found)
             if (picked := picked_place(seen[0].features, seen[0].outputs, output)) is not None:
-                seen[0] = Seen.of(*picked, training=False)
+                seen[0] = HeadPass.of(*picked, training=False)
             rows, logits, places = rows_of(seen[0], given, found)
             kept = places != IGNORED
             check_codes(places[kept], found.classes, "labels", "code the classes as 0, 1, 2, ...")
@@ -163,13 +163,13 @@ def _check_answer(output: Any, logits: Tensor, kept: Tensor, head: Head, *, told
 
 
 @contextmanager
-def _watched(model: nn.Module, head: Head) -> Iterator[list[Seen]]:
+def _watched(model: nn.Module, head: Head) -> Iterator[list[HeadPass]]:
     """Eval mode, with what the head sees in a list; afterwards every module is in its mode again."""
     modes = {module: module.training for module in model.modules()}
-    seen: list[Seen] = []
+    seen: list[HeadPass] = []
     hook = head.layer.register_forward_hook(
         lambda _, inputs, named, output: seen.append(
-            Seen.of(inputs[0] if inputs else next(iter(named.values())), output, training=False)
+            HeadPass.of(inputs[0] if inputs else next(iter(named.values())), output, training=False)
         ),
         with_kwargs=True,
     )

@@ -7,12 +7,12 @@ map, which commutes with the 1x1 convolution.
 
 import torch
 from lopsided.core.errors import InputError
-from lopsided.torch.monitor.forward_watch import Seen
+from lopsided.torch.monitor.forward_watch import HeadPass
 from lopsided.torch.monitor.head import Head
 
 
 def rows_of(
-    seen: Seen, codes: torch.Tensor, head: Head, *, told_features: bool = False
+    seen: HeadPass, codes: torch.Tensor, head: Head, *, told_features: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(features, logits, codes), one row per labelled place; features from a told module are pooled to (batch, p)."""
     plain = (

@@ -28,7 +28,7 @@ from torch import nn
 MOST_WAITING = 4  # forward passes, such as those of labelled and unlabelled examples before their losses
 
 
-class Seen(NamedTuple):
+class HeadPass(NamedTuple):
     """What one forward of the head showed: detached, so the graph is free to go."""
 
     features: torch.Tensor
@@ -38,7 +38,7 @@ class Seen(NamedTuple):
     given: tuple[tuple[torch.Tensor, int | None], ...] = ()  # to the model, with their versions, while they are wanted
 
     @classmethod
-    def of(cls, features: torch.Tensor, outputs: torch.Tensor, *, training: bool) -> "Seen":
+    def of(cls, features: torch.Tensor, outputs: torch.Tensor, *, training: bool) -> "HeadPass":
         """With the tensors' versions as they are now."""
         return cls(features, outputs, training, (tensor_version(features), tensor_version(outputs)))
 
@@ -55,7 +55,7 @@ class Seen(NamedTuple):
         )
 
 
-SKIPPED = Seen(torch.empty(0), torch.empty(0), True, (None, None))  # a batch of which nothing is kept
+SKIPPED = HeadPass(torch.empty(0), torch.empty(0), True, (None, None))  # a batch of which nothing is kept
 
 
 class ForwardWatch:
@@ -109,9 +109,9 @@ class ForwardWatch:
         self._again = False  # whether another loss of the same logits, or of a pass beside it, was left out
         self._guessed = False  # whether several passes could have given the logits of a loss
         self._on_labels, self._on_step = weakref.WeakMethod(on_labels), on_step
-        self._passed: Seen | None = None
+        self._passed: HeadPass | None = None
         devices = len(model.device_ids) if isinstance(model, nn.DataParallel) and model.device_ids else 1
-        self._waiting: deque[Seen] = deque(maxlen=max(MOST_WAITING, devices))
+        self._waiting: deque[HeadPass] = deque(maxlen=max(MOST_WAITING, devices))
         self._outer = [
             model.register_forward_pre_hook(Hook(self._before_model), with_kwargs=True),
             model.register_forward_hook(Hook(self._after_model)),
@@ -125,7 +125,7 @@ class ForwardWatch:
         if raw is not None and hasattr(raw, "register_step_post_hook"):
             self._handles.append(raw.register_step_post_hook(Hook(self._stepped)))
 
-    def take(self, rows: int) -> Seen:
+    def take(self, rows: int) -> HeadPass:
         """Inputs and outputs of the head in the latest forward pass, or in the latest few if these together have
         `rows`."""
         if not self._waiting:
@@ -145,7 +145,7 @@ class ForwardWatch:
                 return _joined(together)
         return latest  # whose rows do not fit; the sentence about it is `rows_of`'s
 
-    def take_usual(self, labels: Any) -> Seen | None:
+    def take_usual(self, labels: Any) -> HeadPass | None:
         """The same in the usual case, without detours: one forward, features and logits with a row for each label, and
         labels that are class codes on their device. None where anything is otherwise."""
         if len(self._waiting) != 1 or not isinstance(labels, torch.Tensor) or labels.dtype is not torch.int64:
@@ -179,7 +179,7 @@ class ForwardWatch:
         """The logits of the latest forward that waits for its labels."""
         return self._waiting[-1].outputs if self._waiting else None
 
-    def take_passed(self) -> Seen | None:
+    def take_passed(self) -> HeadPass | None:
         """The batch that was skipped, if the present labels belong to one; its features only while they are wanted."""
         passed, self._passed = None if self._waiting else self._passed, None
         return passed
@@ -232,7 +232,7 @@ class ForwardWatch:
         if features is None:
             raise InputError("the features before the head", "none", "name a layer that runs before it with features=")
         versions = tensor_version(features), tensor_version(output)
-        seen = Seen(features, output.detach(), training, versions, self._given.taken())
+        seen = HeadPass(features, output.detach(), training, versions, self._given.taken())
         if passed:
             self._passed = seen
         else:
@@ -289,7 +289,7 @@ class ForwardWatch:
         found = changed_answer(seen.features, seen.outputs, output)
         self._changed[seen.training] = found is not None
         if found is not None:
-            self._waiting[-1] = Seen.of(*found, training=seen.training)._replace(given=seen.given)
+            self._waiting[-1] = HeadPass.of(*found, training=seen.training)._replace(given=seen.given)
             self._judged = self._judged or found[1].shape == seen.outputs.shape
 
     def _saw_loss(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], __: Any) -> None:
@@ -318,7 +318,7 @@ class ForwardWatch:
         """Whether these are the logits of a forward pass that waits."""
         return isinstance(logits, torch.Tensor) and any(_same(seen.outputs, logits) for seen in self._waiting)
 
-    def _set_aside(self, logits: Any) -> list[Seen]:
+    def _set_aside(self, logits: Any) -> list[HeadPass]:
         """Leave only the forward pass that gave these logits, and return the others; none if it is not found."""
         if not self._waits(logits):
             rows = len(logits) if isinstance(logits, torch.Tensor) and logits.ndim else -1
@@ -340,9 +340,9 @@ def _same(outputs: torch.Tensor, logits: torch.Tensor) -> bool:
     return logits.ndim > 0 and (outputs.data_ptr(), len(outputs)) == (logits.data_ptr(), len(logits))
 
 
-def _joined(parts: list[Seen]) -> Seen:
+def _joined(parts: list[HeadPass]) -> HeadPass:
     ordered = sorted(parts, key=lambda part: part.features.device.index or 0)  # stable: else in order of arrival
     device = ordered[0].features.device
     features = torch.cat([part.features.to(device) for part in ordered])
     outputs = torch.cat([part.outputs.to(device) for part in ordered])
-    return Seen.of(features, outputs, training=ordered[0].training)._replace(given=parts[0].given)
+    return HeadPass.of(features, outputs, training=ordered[0].training)._replace(given=parts[0].given)

@@ -13,7 +13,7 @@ from lopsided.torch.monitor.head import Head, unwrap
 from lopsided.torch.monitor.hook import Hook
 from torch import nn
 
-Given = tuple[tuple[torch.Tensor, int | None], ...]  # tensors with their versions
+GivenTensors = tuple[tuple[torch.Tensor, int | None], ...]  # tensors with their versions
 
 
 class GivenInputs:
@@ -21,7 +21,7 @@ class GivenInputs:
 
     def __init__(self, model: nn.Module, head: Head, label_keyword: str | None, first: FirstInputs) -> None:
         self._label_keyword, self._first, self._inside = label_keyword, first, False
-        self._now: Given = ()
+        self._now: GivenTensors = ()
         self._giver = 0  # how deep the part lies whose inputs these are
         modules, path = dict(unwrap(model).named_modules()), head.name.split(".")
         parts = [modules.get(".".join(path[:end])) for end in range(1, len(path))]
@@ -42,7 +42,7 @@ class GivenInputs:
         """The model's forward pass is over."""
         self._now, self._inside = (), False
 
-    def taken(self) -> Given:
+    def taken(self) -> GivenTensors:
         """The inputs of the pass that has reached the head."""
         found = self._now
         if not self._inside:

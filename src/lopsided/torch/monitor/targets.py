@@ -15,11 +15,11 @@ import torch
 from lopsided.core.errors import InputError
 from lopsided.torch.code_checks import class_codes, group_codes
 from lopsided.torch.monitor.batch_rows import rows_of
-from lopsided.torch.monitor.forward_watch import Seen
+from lopsided.torch.monitor.forward_watch import HeadPass
 from lopsided.torch.monitor.head import Head
 
 NOWHERE = -1e4  # a logit that softmax does not feel, and that half precision holds
-Rows = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]
+JudgedRows = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]
 
 
 class TargetReader:
@@ -46,7 +46,7 @@ class TargetReader:
             return class_codes(given, self._head.outputs)
         return self._table(given.detach())
 
-    def rows(self, seen: Seen, read: torch.Tensor, groups: Any = None) -> Rows:
+    def rows(self, seen: HeadPass, read: torch.Tensor, groups: Any = None) -> JudgedRows:
         """Features, logits, codes and groups, one row per labelled place."""
         pairs = read.nonzero() if read.dtype == torch.bool else None
         codes = read if pairs is None else read.new_zeros(len(read), dtype=torch.int64)
