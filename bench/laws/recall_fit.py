@@ -2,7 +2,7 @@
 
 Every class of every run at every mark is an observation of its final recall r. At each cut the event r <= c_j is
 fitted by logistic regression with slopes common to all cuts and a ridge on them; classes of a task share a weight, so
-that a task of a hundred classes counts as ten of one. The ridges, and how far the law trusts the validation examples,
+that a task of a hundred classes counts as ten of one. The ridge, and how far the law trusts the validation examples,
 are the best of a few values by the continuous ranked probability score of tasks that are left out of the fit. Boosted
 trees, trends between marks, the schedule and the plan's features one by one were no better in the same comparison.
 
@@ -34,8 +34,8 @@ from lopsided.theory.recall_law import CUTS, FINE, LOST, REFERENCE, TRUST, Recal
 ROOT = Path(__file__).resolve().parents[2]
 MEASURED = ROOT / "docs/measured/recall_development.json.gz"
 COMMITTED = ROOT / "src/lopsided/theory/recall_law.json"
-RIDGE, RIDGE_BEFORE = 10.0, 30.0  # the latter with the score of the forecast before training among the features
-RIDGES = (3.0, 10.0, 30.0, 100.0)
+RIDGE = 3.0
+RIDGES = (1.0, 3.0, 10.0, 30.0)
 TRUSTS = [Trust(*values) for values in product((0.35, 0.5, 0.7, 1.0), (1.0, 2.0, 3.0, 4.0), (25.0, 50.0, 100.0, 200.0))]
 NO_TRUST = Trust(0.0, 1.0, 1.0)
 MARKS = (0.05, 0.1, 0.2, 0.5, 1.0)
@@ -180,22 +180,21 @@ def fit_variant(
     rows: Sequence[dict[str, Any]],
     variant: str,
     before: RecallLaw | None = None,
-    ridge: float | None = None,
+    ridge: float = RIDGE,
     start: RecallLaw | None = None,
 ) -> RecallLaw:
     """One variant; `before` is the law before training."""
     features, times, recalls, weights = observations(rows, variant, before)
-    names, usual = NAMES[variant.removesuffix(UNKNOWN).removesuffix(BEFORE)], RIDGE
-    if variant.endswith(BEFORE):
-        names, usual = (*names, BEFORE_SCORE), RIDGE_BEFORE
-    return fit(features, times, recalls, weights, names, usual if ridge is None else ridge, start)
+    names = NAMES[variant.removesuffix(UNKNOWN).removesuffix(BEFORE)]
+    names = (*names, BEFORE_SCORE) if variant.endswith(BEFORE) else names
+    return fit(features, times, recalls, weights, names, ridge, start)
 
 
 LeftOut = tuple[float, Any, RecallLaw, Any, tuple[Any, Any] | None]  # mark, recalls, law, features, answers
 
 
 def left_out_tasks(
-    rows: Sequence[dict[str, Any]], variant: str, ridge: float | None = None, folds: int = 6
+    rows: Sequence[dict[str, Any]], variant: str, ridge: float = RIDGE, folds: int = 6
 ) -> Iterator[LeftOut]:
     """Every task at every mark, with the law of the tasks of other folds."""
     fold = generator(0, "recall law left out").permutation(len(rows)) % folds
@@ -272,8 +271,7 @@ def main(store: str | None = None) -> None:
         return
     if store == "--choices":
         for variant, value, score in choices(measured_rows()):
-            chosen = value in (TRUST, RIDGE_BEFORE if variant.endswith(BEFORE) else RIDGE)
-            print(variant, value, f"{score:.5f}", "(committed)" if chosen else "", flush=True)
+            print(variant, value, f"{score:.5f}", "(committed)" if value in (TRUST, RIDGE) else "", flush=True)
         return
     if store is not None:
         from lopsided.skill.benchmark import rows_of

@@ -15,7 +15,7 @@ import torch
 from lopsided.torch import ImbalanceWarning, MendedModel, Monitor, mend
 from torch import nn
 
-COUNTS = np.round(110 * (3 / 110) ** (np.arange(10) / 9)).astype(int)  # 110, 74, 49, ... 3
+COUNTS = np.round(110 * (2 / 110) ** (np.arange(10) / 9)).astype(int)  # 110, 70, 45, ... 2
 EPOCHS, SHOWN = 20, 15  # validation examples of a class
 
 

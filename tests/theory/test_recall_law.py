@@ -8,7 +8,7 @@ import pytest
 from bench.laws import recall_fit
 
 from lopsided.core.errors import InputError
-from lopsided.skill.recall_questions import before_of, evidence_at
+from lopsided.skill.recall_questions import before_of, evidence_at, inputs_at
 from lopsided.theory import recall_law
 from lopsided.theory.class_evidence import NEEDED, ClassEvidence
 from lopsided.theory.lost_cause import lost_causes
@@ -78,7 +78,7 @@ def test_at_the_end_a_large_validation_set_decides(tasks) -> None:
     found = recall_law.sharpened(chances, right, shown, 1.0)
     fine = np.linspace(0, 1, 200_001)
     cdf = np.interp(fine, [*cuts, 1.0], [*chances[0], 1.0])
-    weight = 0.7 * 50 / (50 + 50)
+    weight = 0.5 * 200 / (50 + 200)
     middle = (fine[1:] + fine[:-1]) / 2
     mass = np.diff(cdf) * (middle**30 * (1 - middle) ** 20) ** weight
     expected = np.append(0.0, np.cumsum(mass) / mass.sum())  # an atom at 0 has no likelihood left
@@ -100,7 +100,7 @@ def test_a_class_that_is_always_right_may_end_at_one(tasks, seen) -> None:
 
 def test_permuted_classes_give_permuted_forecasts(tasks) -> None:
     row = tasks[0]
-    told = {k: v for k, v in row["seen"]["marks"]["0.2"].items() if k != "posthoc"}
+    told, _ = inputs_at(row["seen"], 0.2)
     order = np.random.default_rng(0).permutation(len(told["counts"]))
     moved = {name: [values[k] for k in order] for name, values in told.items()}
     one, two = (recall_forecast(ClassEvidence.of(given, seen=0.2)) for given in (told, moved))

@@ -11,9 +11,9 @@ before training. Where a forecast before training was made, its score b . x is o
 early in training the inputs say more about a class than the network does.
 
 Towards the end the recall of the validation examples is itself the answer, up to chance. So if h of n were right, the
-distribution is multiplied by (r^h (1 - r)^(n - h))^g with g = 0.7 seen^3 50 / (n + 50): nothing early, little less than
-the binomial likelihood of a small set at the end, and of a large one not more than its examples and those on which the
-final recall is measured share by chance. `bench/laws/recall_fit.py` chooses these three constants and the ridge by
+distribution is multiplied by (r^h (1 - r)^(n - h))^g with g = 0.5 seen^3 200 / (n + 200): nothing early, little less
+than the binomial likelihood of a small set at the end, and of a large one not more than its examples and those on which
+the final recall is measured share by chance. `bench/laws/recall_fit.py` chooses these three constants and the ridge by
 leaving out tasks, and fits all others, on the development half of the skill family `recall-early`: networks as people
 train them (MLP, ResNet, ViT, text transformer, frozen and fine-tuned backbones), on pictures, texts and clusters.
 
@@ -53,7 +53,7 @@ class Trust(NamedTuple):
     as_good_as: float
 
 
-TRUST = Trust(0.7, 3.0, 50.0)
+TRUST = Trust(0.5, 3.0, 200.0)
 
 
 @dataclass(frozen=True)
