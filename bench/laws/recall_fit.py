@@ -1,8 +1,9 @@
-"""The constants of the recall law, fitted to the development half of the family `recall-early`.
+"""The constants of the recall law, fitted to the development half of the family `recall-early`, and to tasks of an
+earlier draw that were held out until they were scored (`recall_tasks.used_up`).
 
 Every class of every run at every mark is an observation of its final recall r. At each cut the event r <= c_j is fitted
 by logistic regression with slopes common to all cuts and a ridge on them; classes of a task share a weight, so that a
-task of a hundred classes counts as ten of one. The ridge, and how far the law trusts the validation examples, are
+task of a hundred classes counts as ten of one. The ridge, how far the law trusts the validation examples, and s are
 values that no other of a few beats by more than 0.1 % of the ranked probability score of tasks left out of the fit.
 Boosted trees, trends between marks, the schedule and the plan's features one by one were no better in the same
 comparison.
@@ -28,9 +29,10 @@ from lopsided.core.files import write_atomically
 from lopsided.core.seeds import generator
 from lopsided.skill.families import recall_early
 from lopsided.skill.recall_questions import before_of, inputs_at
+from lopsided.skill.recall_tasks import used_up
 from lopsided.theory import recall_law
 from lopsided.theory.class_evidence import ClassEvidence
-from lopsided.theory.recall_law import CUTS, FINE, LOST, REFERENCE, TRUST, RecallLaw, Trust, sharpened
+from lopsided.theory.recall_law import CUTS, FINE, LOST, REFERENCE, TRUST, WIDER, RecallLaw, Trust, sharpened
 
 ROOT = Path(__file__).resolve().parents[2]
 MEASURED = ROOT / "docs/measured/recall_development.json.gz"
@@ -39,6 +41,7 @@ RIDGE = 3.0
 RIDGES = (1.0, 3.0, 10.0, 30.0)
 TRUSTS = [Trust(*values) for values in product((0.35, 0.5, 0.7, 1.0), (1.0, 2.0, 3.0, 4.0), (25.0, 50.0, 100.0, 200.0))]
 NO_TRUST = Trust(0.0, 1.0, 1.0)
+WIDERS = (1.0, 1.15, 1.3, 1.5)
 MARKS = (0.05, 0.1, 0.2, 0.5, 1.0)
 UNKNOWN, BEFORE = ", unknown length", ", before"
 KINDS = ("training", "held out")
@@ -88,7 +91,7 @@ NAMES = {"training": TRAINING_NAMES, "held out": HELD_OUT_NAMES, "before": BEFOR
 
 
 def measured_rows(path: Path = MEASURED) -> list[dict[str, Any]]:
-    """Settings, seen and truth of every development task."""
+    """Settings, seen and truth of every task that the law is fitted to."""
     found: list[dict[str, Any]] = json.loads(gzip.decompress(path.read_bytes()))
     return found
 
@@ -211,22 +214,24 @@ def left_out_tasks(
 
 
 def choices(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[str, Any, float]]:
-    """The ranked probability score of tasks left out, for every ridge of a variant, then for every trust."""
+    """The ranked probability score of tasks left out, for every ridge of a variant, for every trust and every s."""
     scored = KINDS[1] + BEFORE
     for variant, ridge in product(("before", KINDS[1], scored), RIDGES):
         yield variant, ridge, ranked_probability(left_out_tasks(rows, variant, ridge), NO_TRUST)
     tasks = list(left_out_tasks(rows, scored))
     for trust in TRUSTS:
         yield scored, trust, ranked_probability(tasks, trust)
+    for wider in WIDERS:
+        yield scored, f"s = {wider}", ranked_probability(tasks, TRUST, wider)
 
 
-def ranked_probability(tasks: Iterator[LeftOut] | Sequence[LeftOut], trust: Trust) -> float:
+def ranked_probability(tasks: Iterator[LeftOut] | Sequence[LeftOut], trust: Trust, wider: float = WIDER) -> float:
     """The mean over classes, weighted as in the fit, of the integral over c of (P(r <= c) - [r <= c])^2."""
     found, weights, steps = 0.0, 0.0, np.diff(FINE, append=1.0)
     for mark, recalls, law, features, answers in tasks:
         time = np.log(mark / REFERENCE) if mark else 0.0
         right, shown = np.zeros((2, recalls.size)) if answers is None else answers
-        chances = sharpened(law.distribution(law.score(features, time), time), right, shown, mark, trust)
+        chances = sharpened(law.distribution(law.score(features, time), time, wider), right, shown, mark, trust)
         found += recalls.size**-0.5 * np.sum(np.square(chances - (recalls[:, None] <= FINE + 1e-9)) @ steps)
         weights += recalls.size**0.5
     return found / weights
@@ -272,12 +277,19 @@ def main(store: str | None = None) -> None:
         return
     if store == "--choices":
         for variant, value, score in choices(measured_rows()):
-            print(variant, value, f"{score:.5f}", "(committed)" if value in (TRUST, RIDGE) else "", flush=True)
+            print(
+                variant,
+                value,
+                f"{score:.5f}",
+                "(committed)" if value in (TRUST, RIDGE, f"s = {WIDER}") else "",
+                flush=True,
+            )
         return
     if store is not None:
         from lopsided.skill.benchmark import rows_of
 
-        rows = [{"settings": dict(r.settings), **r.numbers} for r in rows_of(recall_early.FAMILY, "development", store)]
+        kept = rows_of(recall_early.FAMILY, "development", store, also=used_up())
+        rows = [{"settings": dict(row.settings), **row.numbers} for row in kept]
         write_atomically(MEASURED, gzip.compress(json.dumps(rows, separators=(",", ":")).encode(), mtime=0))
     rows = measured_rows()
     write_atomically(COMMITTED, as_json(fit_all(rows), len(rows)))

@@ -69,14 +69,17 @@ def draw(path: str | Path, monitor: Monitor, before: list[float], after: list[fl
     for k, style in ((3, ":"), (7, "-."), (8, "--"), (9, "-")):
         chances = [record.recall_forecast.classes[k].chance_lost for record in monitor.records]
         left.plot(range(1, EPOCHS + 1), chances, style, label=f"digit {k}, {COUNTS[k]} examples")
-    left.set(
-        xlabel="epoch", ylabel="forecast chance of a recall below 0.2", ylim=(-0.03, 1.35), xticks=[1, 5, 10, 15]
-    )
+    left.set(xlabel="epoch", ylabel="forecast chance of a recall below 0.2", ylim=(-0.03, 1.35), xticks=[1, 5, 10, 15])
     left.legend(frameon=False, fontsize=8, loc="upper center", ncols=2)
     places = np.arange(10)
     right.bar(places - 0.2, before, 0.4, label=f"as trained, mean {np.mean(before):.2f}", color="#b0b0b0")
     right.bar(places + 0.2, after, 0.4, label=f"after mend, mean {np.mean(after):.2f}", color="#0072b2")
-    right.set(xlabel=f"digit, from {COUNTS[0]} examples to {COUNTS[-1]}", ylabel="recall on test digits", xticks=places, ylim=(0, 1.25))
+    right.set(
+        xlabel=f"digit, from {COUNTS[0]} examples to {COUNTS[-1]}",
+        ylabel="recall on test digits",
+        xticks=places,
+        ylim=(0, 1.25),
+    )
     right.legend(frameon=False, fontsize=8, loc="upper center", ncols=2)
     figure.savefig(path, dpi=110, metadata={"Software": None})
 

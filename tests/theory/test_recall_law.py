@@ -164,7 +164,10 @@ def test_the_features_are_those_of_one_column_after_the_other(classes) -> None:
     chances = np.maximum.accumulate(
         1 / (1 + np.exp(-np.clip(law.cuts - 0.4 * law.cuts_by_time - score[:, None], -50, 50))), axis=1
     )
-    assert (law.distribution(score, -0.4) == chances).all()
+    assert (law.distribution(score, -0.4, wider=1.0) == chances).all()
+    odds = np.log(chances / (1 - chances)) / recall_law.WIDER
+    chances = law.distribution(score, -0.4)
+    assert np.log(chances / (1 - chances)) == pytest.approx(odds, abs=1e-9)  # logits of up to 20, in double precision
     levels = np.array([0.05, 0.5, 0.95])
     for row, found in zip(chances, recall_law._quantiles(chances, np.array(recall_law.CUTS), levels).T, strict=True):
         joined = np.interp(levels, [*row, 1.0], [*recall_law.CUTS, 1.0])

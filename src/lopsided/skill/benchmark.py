@@ -27,7 +27,7 @@ from lopsided.core.validation import check_texts
 from lopsided.engine.needs import data_folder, why_absent
 from lopsided.engine.runner import run_here
 from lopsided.engine.store import Store
-from lopsided.engine.task import Measurement, Row, Task, tasks_of
+from lopsided.engine.task import Measurement, Row, Settings, Task, tasks_of
 from lopsided.skill.family import SPLITS, Family, Forecaster, Question, Split, split_of
 from lopsided.skill.misses import worst_misses
 from lopsided.skill.scoring import choice_reliability, hit_rate, number_reliability, number_score
@@ -171,9 +171,12 @@ def skill(
     return Skill(__version__, time.strftime("%Y-%m-%d", time.gmtime()), scores, not_run, details)
 
 
-def rows_of(family: Family, split: Split, store: str | os.PathLike[str] | None) -> list[Row]:
-    """The results in a store for one half of a family, measured by the present code."""
-    return _rows([task for _, task in _plan(family, split, None, None)], Store(store))
+def rows_of(
+    family: Family, split: Split, store: str | os.PathLike[str] | None, also: Sequence[Settings] = ()
+) -> list[Row]:
+    """The results in a store for one half of a family and for other tasks, measured by the present code."""
+    tasks = [task for _, task in _plan(family, split, None, None)]
+    return _rows([*tasks, *_tasks(family, also)], Store(store))
 
 
 def _rows(tasks: Sequence[Task], keeper: Store) -> list[Row]:
@@ -191,18 +194,19 @@ def _named(name: str, known: Collection[str]) -> str:
 
 def _plan(family: Family, split: Split | None, most: int | None, index: int | None) -> list[tuple[Split, Task]]:
     chosen: list[tuple[Split, Task]] = []
-    measured = Measurement(family.measured_as or family.id, family.version, family.measure)
     for half in SPLITS:
         if split is not None and half != split:
             continue
         own = [settings for settings in family.tasks() if split_of(family.measured_as or family.id, settings) == half]
         if index is not None:
             own = [settings for settings in own if settings["index"] == index]
-        chosen += [
-            (half, task)
-            for task in tasks_of(measured, family.measure.__module__, partial(_loaded, measured.id), own[:most])
-        ]
+        chosen += [(half, task) for task in _tasks(family, own[:most])]
     return chosen
+
+
+def _tasks(family: Family, settings: Sequence[Settings]) -> list[Task]:
+    measured = Measurement(family.measured_as or family.id, family.version, family.measure)
+    return tasks_of(measured, family.measure.__module__, partial(_loaded, measured.id), settings)
 
 
 def score_family(family: Family, split: Split, rows: Sequence[Row]) -> FamilyScore:

@@ -6,7 +6,7 @@ step. The forecaster sees a validation set of its own; the outcome is measured o
 Two kinds of draw, each with a salt of its own: the first has short tails of pictures and texts, most of them hard. The
 wider one has what the first leaves out: easy classes, up to 300 of them (clusters with one or more centres), milder
 tails, longer training, and validation sets of up to 200 examples a class. The held-out half is that of the latest draw
-of each kind, the development half that of all draws before it, whose own held-out halves are used up.
+of each kind, the development half that of the first three draws; what was held out before is used up.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,15 +19,16 @@ import numpy as np
 from lopsided.core.seeds import generator
 from lopsided.core.validation import IntArray
 from lopsided.engine.task import Settings
-from lopsided.skill.family import FRESH_SALT, halves_of
+from lopsided.skill.family import FRESH_SALT, halves_of, split_of
 from lopsided.skill.small_networks import read_pictures
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+FAMILY = "skill-recall-early"
 SALT = 20261117  # of the first draw, and with it of its split into halves: no earlier family used it
 WIDER_SALT = 20261119
-LATEST_SALT = 20261121
+SECOND_SALT, LATEST_SALT = 20261121, 20261122
 # architecture -> number of tasks, largest number of steps that is feasible on two cores
 NETWORKS = {
     "mlp": (44, 1500),
@@ -46,16 +47,32 @@ TEST, TEST_OF_BACKBONES = 120, 60  # test examples of a class, at most
 
 def tasks() -> Sequence[Settings]:
     """Specifications drawn by generators of their own."""
+    developed, _, latest = _draws()
+    return halves_of(FAMILY, development=developed, held_out=latest)
+
+
+def used_up() -> Sequence[Settings]:
+    """The tasks that were held out before these and were scored: the law is fitted to them as well."""
+    developed, second, _ = _draws()
+    both = halves_of(FAMILY, development=developed, held_out=second)
+    return [settings for settings in both if split_of(FAMILY, settings) == "held-out"]
+
+
+def _draws() -> tuple[list[Settings], list[Settings], list[Settings]]:
+    """Of the development half, of the used-up one and of the held-out one, numbered throughout."""
     draws = (
         _draw(SALT, NETWORKS, _drawn),
         _draw(WIDER_SALT, WIDER_NETWORKS, _wider),
         _draw(FRESH_SALT, NETWORKS, _drawn),
-        _draw(LATEST_SALT, NETWORKS, _drawn),
-        _draw(LATEST_SALT, WIDER_NETWORKS, _wider),
+        *(
+            _draw(salt, *kind)
+            for salt in (SECOND_SALT, LATEST_SALT)
+            for kind in ((NETWORKS, _drawn), (WIDER_NETWORKS, _wider))
+        ),
     )
-    latest = len(draws[-2]) + len(draws[-1])
-    numbered = [{"index": index, **settings} for index, settings in enumerate(chain(*draws))]
-    return halves_of("skill-recall-early", development=numbered[:-latest], held_out=numbered[-latest:])
+    ends = np.cumsum([0, *(len(draw) for draw in draws)])
+    numbered: list[Settings] = [{"index": index, **settings} for index, settings in enumerate(chain(*draws))]
+    return numbered[: ends[3]], numbered[ends[3] : ends[5]], numbered[ends[5] :]
 
 
 def _draw(

@@ -2,20 +2,22 @@
 
 For a class with features x (below) and u = log(seen / 0.2), the distribution of its final held-out recall r is
 
-    P(r <= c_j) = sigmoid(a_j + u a'_j - (b + u b') . x)        at cuts c_0 = 0 < c_1 < ... < 1,
+    P(r <= c_j) = sigmoid((a_j + u a'_j - (b + u b') . x) / s)        at cuts c_0 = 0 < c_1 < ... < 1,
 
-a logistic regression at every cut with common slopes. From it come the median (`recall`), the 5 % and 95 % points
-(`low`, `high`) and `chance_lost` = P(r < 0.2), cuts being joined by straight lines. There is one set of constants for
-runs with a validation set, one without, each also for runs whose planned length is not known (no u), and one for
-before training. Where a forecast before training was made, its score b . x is one more feature of runs of known length:
-early in training the inputs say more about a class than the network does.
+a logistic regression at every cut with common slopes; it is fitted with s = 1, and s > 1 makes up for its being too
+sure of networks that it was not fitted to. From it come the median (`recall`), the 5 % and 95 % points (`low`, `high`)
+and `chance_lost` = P(r < 0.2), cuts being joined by straight lines. There is one set of constants for runs with a
+validation set, one without, each also for runs whose planned length is not known (no u), and one for before training.
+Where a forecast before training was made, its score b . x is one more feature of runs of known length: early in
+training the inputs say more about a class than the network does.
 
 Towards the end the recall of the validation examples is itself the answer, up to chance. So if h of n were right, the
 distribution is multiplied by (r^h (1 - r)^(n - h))^g with g = 0.5 seen^3 200 / (n + 200): nothing early, little less
 than the binomial likelihood of a small set at the end, and of a large one not more than its examples and those on which
-the final recall is measured share by chance. `bench/laws/recall_fit.py` chooses these three constants and the ridge by
-leaving out tasks, and fits all others, on the development half of the skill family `recall-early`: networks as people
-train them (MLP, ResNet, ViT, text transformer, frozen and fine-tuned backbones), on pictures, texts and clusters.
+the final recall is measured share by chance. `bench/laws/recall_fit.py` chooses these three constants, s and the ridge
+by leaving out tasks, and fits all others, on the development half of the skill family `recall-early`: networks as
+people train them (MLP, ResNet, ViT, text transformer, frozen and fine-tuned backbones), on pictures, texts and
+clusters.
 
 This is an empirical law, not derived from theory; `lopsided skill` says how often its forecasts came true.
 """
@@ -54,6 +56,7 @@ class Trust(NamedTuple):
 
 
 TRUST = Trust(0.5, 3.0, 200.0)
+WIDER = 1.15  # s
 
 
 @dataclass(frozen=True)
@@ -97,10 +100,11 @@ class RecallLaw:
         found: FloatArray = ((features - self.centre) / self.scale) @ (self.slopes + time * self.slopes_by_time)
         return found
 
-    def distribution(self, score: FloatArray, time: float) -> FloatArray:
+    def distribution(self, score: FloatArray, time: float, wider: float = WIDER) -> FloatArray:
         """K x cuts: P(r <= c_j)."""
         # One row per cut, as the steps along many classes are faster than those along few cuts.
-        chances = 1.0 / (1.0 + np.exp(-((self.cuts + time * self.cuts_by_time)[:, None] - score).clip(-50, 50)))
+        logits = ((self.cuts + time * self.cuts_by_time)[:, None] - score) / wider
+        chances = 1.0 / (1.0 + np.exp(-logits.clip(-50, 50)))
         return np.maximum.accumulate(chances, axis=0).T  # cuts are fitted separately and may cross
 
     def forecast(
