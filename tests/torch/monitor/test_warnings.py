@@ -37,17 +37,19 @@ def planted_inputs(pair=None):
 def test_planted_collapse_names_exactly_those_two(pair) -> None:
     settings = RunSettings(weight_decay=0.01)
     with pytest.warns(ImbalanceWarning) as caught:
-        monitor = epochs(planted_head(pair), planted_inputs(pair), LABELS, 4, patterns=0, settings=settings)
+        monitor = epochs(planted_head(pair), planted_inputs(pair), LABELS, 4, patterns=0, settings=settings, epochs=4)
     said = [words for record in monitor.records for words in record.warnings]
-    assert len(said) == len(caught) == 3  # once each, though it lasts: merging, lost, and the forecast with its cause
-    assert "cause: merged" in said[2]
-    named = {k for k in range(6) if f"{k} (0." in said[2]}  # of two equal classifiers, one may get every example
-    assert named
-    assert named <= set(pair)
-    assert said[1].startswith(f"class {pair[1]} is lost: recall 0 on training examples in the last 3 epochs")
-    assert said[0].startswith(f"classes {pair[0]} and {pair[1]} are merging: cosine 1.00, forecast threshold ")
-    assert said[0].endswith("(they have 10 and 10)")
-    assert monitor.records[1].warnings  # after two epochs in a row, not after one
+    # once each, though it lasts: the forecast, merging after two epochs in a row, the forecast with that cause, lost
+    assert len(said) == len(caught) == 4
+    early, merging, forecast, lost = said
+    assert "cause: never learnt" in early
+    assert "cause: merged" in forecast
+    for words in (early, forecast):  # of two equal classifiers, one gets every example
+        assert {k for k in range(6) if f"{k} (0." in words} == {pair[1]}
+    assert lost.startswith(f"class {pair[1]} is lost: recall 0 on training examples in the last 3 epochs")
+    assert merging.startswith(f"classes {pair[0]} and {pair[1]} are merging: cosine 1.00, forecast threshold ")
+    assert merging.endswith("(they have 10 and 10)")
+    assert [len(record.warnings) for record in monitor.records] == [1, 2, 1, 0]
     assert monitor.records[1].classifier.closest == pair
     assert monitor.records[1].train.means.largest_cosine > 0.95
 
