@@ -137,6 +137,9 @@ def test_the_training_draws_what_it_would_have_drawn(digits) -> None:
         return float(torch.rand(1)), float(np.random.rand()), random.random()  # noqa: NPY002
 
     untouched = after(lambda: None)
-    loader = DataLoader(Augmented(), batch_size=8, shuffle=True)
+    own = torch.Generator().manual_seed(3)
+    loader = DataLoader(Augmented(), batch_size=8, shuffle=True, generator=own)
+    state = own.get_state()
     assert after(lambda: recall_before(loader, **told)) == untouched
     assert after(lambda: mend(model, loader, counts=[20, 20])) == untouched
+    assert torch.equal(own.get_state(), state)

@@ -8,8 +8,8 @@ from lopsided.torch import comparable_rows
 from lopsided.torch.comparable_rows import MOST_COLUMNS, IncomparableError, InputForm, RowSample, model_inputs
 
 
-def comparable(inputs: torch.Tensor, columns: int = MOST_COLUMNS) -> torch.Tensor:
-    return InputForm(inputs, columns).rows(inputs)
+def comparable(inputs: torch.Tensor, columns: int = MOST_COLUMNS, embeddings: int = 0) -> torch.Tensor:
+    return InputForm(inputs, columns, embeddings).rows(inputs)
 
 
 @pytest.mark.parametrize(
@@ -47,18 +47,31 @@ def test_bytes_are_pictures_and_numbers_stay_as_they_are() -> None:
 
 def test_tokens_are_counted_and_padding_once() -> None:
     short, longer = torch.tensor([[5, 6, 5, 0, 0, 0]]), torch.tensor([[0, 0, 0, 0, 5, 6, 5]])
-    found = comparable(short)
+    found = comparable(short, embeddings=1)
     assert found.nonzero()[:, 1].tolist() == [0, 5, 6]
     assert found[0, [0, 5, 6]].tolist() == [1.0, 2.0, 1.0]
-    assert torch.equal(found, comparable(longer))
+    assert torch.equal(found, comparable(longer, embeddings=1))
 
 
 def test_categories_keep_their_columns() -> None:
     """Two rows with the same values in other columns are as far from each other as rows without a common one."""
     table = torch.tensor([[1, 2, 3], [2, 3, 1], [1, 2, 4]])
-    found = comparable(table)
+    found = comparable(table, embeddings=3)
     distances = torch.cdist(found, found).square()
     assert distances[0].tolist() == pytest.approx([0, 6, 2], abs=1e-5)  # float32
+
+
+def test_the_model_tells_what_whole_numbers_are() -> None:
+    table = torch.randint(0, 20, (30, 6))
+    codes = np.zeros(30, dtype=np.int64)
+    found = {}
+    for many in (0, 1, 6):
+        sample = RowSample(torch.nn.ModuleList(torch.nn.Embedding(20, 2) for _ in range(many)))
+        sample.add([table], codes)
+        found[many] = sample.taken()[0]
+    assert np.array_equal(found[0], table.numpy())  # pixels, or counts
+    assert found[1].sum() < 30 * 6  # tokens: runs count once
+    assert found[6].sum() == 30 * 6  # one value in each column
 
 
 def test_many_columns_keep_their_distances() -> None:

@@ -141,7 +141,8 @@ class WatchedRun:
         from lopsided.torch.before_training import training_overlap
         from lopsided.torch.monitor.first_inputs import RULES
 
-        counts, found = training_overlap(self.split.inputs, self.split.codes, classes=self.settings["classes"])
+        classes = self.settings["classes"]
+        counts, found = training_overlap(self.split.inputs, self.split.codes, model=self.model, classes=classes)
         rates = {rule: rounded_list(recalls) for rule, recalls in zip(RULES, found, strict=True)}
         return {"counts": counts.tolist(), **rates}
 

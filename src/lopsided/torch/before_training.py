@@ -90,7 +90,7 @@ def recall_before(
         raise InputError("the batch size", "none", "give batch_size=")
     head = [module for module in unwrap(model).modules() if isinstance(module, nn.Linear)]
     outputs = head[-1].out_features if head else 0
-    counts, rates = training_overlap(data, labels, features=features, classes=outputs, seed=seed)
+    counts, rates = training_overlap(data, labels, model=model, features=features, classes=outputs, seed=seed)
     settings = optimizer_settings(optimizer, head[-1].weight if head else None)
     if epochs is not None:
         steps = max(1, round(check_positive(epochs, "epochs") * counts.sum() / int(batch)))
@@ -100,11 +100,17 @@ def recall_before(
 
 
 def training_overlap(
-    data: Any, labels: Any = None, *, features: nn.Module | None = None, classes: int = 0, seed: int = 0
+    data: Any,
+    labels: Any = None,
+    *,
+    model: nn.Module | None = None,
+    features: nn.Module | None = None,
+    classes: int = 0,
+    seed: int = 0,
 ) -> tuple[FloatArray, RuleRecalls]:
     """Training examples of every class, and its recalls by three simple rules; of more classes than `classes` if the
     labels have more."""
-    sample = _sampled(data, labels, features)
+    sample = _sampled(data, labels, model, features)
     rows, codes = sample.taken()
     classes = max(classes, sample.counts.size)
     counts = np.pad(sample.counts, (0, classes - sample.counts.size)).astype(np.float64)
@@ -150,15 +156,15 @@ def _decay_notes(settings: dict[str, Any], training: PlannedTraining) -> tuple[s
     )
 
 
-def _sampled(data: Any, labels: Any, features: nn.Module | None) -> RowSample:
+def _sampled(data: Any, labels: Any, model: nn.Module | None, features: nn.Module | None) -> RowSample:
     """A sample of the examples as comparable rows, or as features of the backbone.
 
     Every example is read once, in the order of its data set: a sampler may draw classes more often than they occur, and
     would use up random numbers of the training.
     """
-    sample = RowSample()
+    sample = RowSample(model)
     try:
-        with random_states_kept():
+        with random_states_kept(data):
             for inputs, codes in _batches(data) if labels is None else [([_array(data)], labels)]:
                 sample.add(
                     inputs, _checked(codes, len(inputs[0])), None if features is None else partial(_outputs, features)
@@ -188,14 +194,19 @@ def _checked(codes: Any, rows: int) -> IntArray:
 
 
 @contextmanager
-def random_states_kept() -> Iterator[None]:
-    """PyTorch's, NumPy's and Python's random numbers go on afterwards as if nothing had been drawn: a data set may draw
-    them to augment its examples, and a loader for its workers."""
+def random_states_kept(loader: Any) -> Iterator[None]:
+    """PyTorch's, NumPy's and Python's random numbers, and the loader's own, go on afterwards as if nothing had been
+    drawn: a data set may draw them to augment its examples, and a loader for its order and its workers."""
+    owners = (loader, getattr(loader, "sampler", None))
+    own = [found for one in owners if isinstance(found := getattr(one, "generator", None), torch.Generator)]
+    states = [generator.get_state() for generator in own]
     python, numpy_ = random.getstate(), np.random.get_state()  # noqa: NPY002  # that of the user's data set
     try:
         with torch.random.fork_rng(range(torch.cuda.device_count())):
             yield
     finally:
+        for generator, state in zip(own, states, strict=True):
+            generator.set_state(state)
         random.setstate(python)
         np.random.set_state(numpy_)  # noqa: NPY002
 

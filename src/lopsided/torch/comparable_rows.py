@@ -2,9 +2,10 @@
 
 pictures, films   means over neighbouring pixels: the longest side is halved until MOST_COLUMNS are left
 tokens            how often each occurs; a run of the same one counts once, so that padding does not outweigh words
-categories        few columns of whole numbers whose rows do not end in padding: each value of each column
-other numbers     as they are; columns of unlike units are scaled, and of more than MOST_COLUMNS sums are taken over
-                  random columns with random signs, which keep distances up to some percent
+categories        whole numbers of a model with about one embedding a column: each value of each column
+other numbers     whole ones of a model without embeddings among them, as they are; columns of unlike units are scaled,
+                  and of more than MOST_COLUMNS sums are taken over random columns with random signs, which keep
+                  distances up to some percent
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,16 +16,18 @@ from numpy.typing import NDArray
 
 import torch
 from lopsided.core.validation import FloatArray, IntArray
+from torch import nn
 
 MOST_COLUMNS = (
     256  # of all inputs together; on pictures, simple rules are right as often with 3,072 and ten times slower
 )
 LEAST_SIDE = 10  # sides shorter than this are not halved
-MOST_CATEGORIES = 64  # columns of whole numbers; sequences of tokens are longer, or padded
+ONE_A_COLUMN = 0.8  # embeddings a column; a model of language has two or three for all its places
 UNLIKE = 30.0  # times the median deviation: no feature in one unit varies so much more than the others
 MOST_ROWS = 4000  # their neighbours take a tenth of a second
 GOLDEN = (5**0.5 - 1) / 2  # its multiples, less their whole parts, are spread evenly
 THINNED_TO = 0.8  # a class loses at most so much of its sample at a time
+EMBEDDINGS = (nn.Embedding, nn.EmbeddingBag)
 LABEL_NAMES = frozenset({"label", "labels", "target", "targets", "y"})
 
 
@@ -33,16 +36,21 @@ class IncomparableError(ValueError):
 
 
 class InputForm:
-    """How one input of a model becomes rows of so many columns; the first examples decide which kind it is."""
+    """How one input of a model with so many embeddings becomes rows of so many columns; the first examples show its
+    shape."""
 
-    def __init__(self, first: torch.Tensor, columns: int) -> None:
+    def __init__(self, first: torch.Tensor, columns: int, embeddings: int = 0) -> None:
         rows = _real(first)
         self._axes, self._columns = rows.ndim, columns
-        self._whole = rows.ndim == 2 and not rows.is_floating_point() and rows.dtype not in (torch.bool, torch.uint8)
-        self._by_place = self._whole and rows.shape[1] <= MOST_CATEGORIES and not _padded(rows)
+        numbers = rows.is_floating_point() or rows.dtype in (torch.bool, torch.uint8)
+        self._whole = rows.ndim == 2 and embeddings > 0 and not numbers
+        self._by_place = self._whole and embeddings >= ONE_A_COLUMN * rows.shape[1]
         self._sides = _halved(tuple(rows.shape[1:]), columns)
         self.width = columns if self._whole else min(columns, int(np.prod(self._sides)))
         self.has_units = rows.ndim == 2 and not self._whole and rows.shape[1] == self.width  # each column its own
+        random, wide = torch.Generator().manual_seed(0), int(np.prod(self._sides))
+        self._places = torch.randint(columns, (wide,), generator=random)
+        self._signs = torch.randint(2, (wide,), generator=random) * 2.0 - 1.0
 
     def rows(self, inputs: torch.Tensor) -> torch.Tensor:
         """n x columns in single precision."""
@@ -54,21 +62,17 @@ class InputForm:
         rows = given.float()
         for place, side in enumerate(self._sides, start=1):
             rows = _resized(rows, place, side)
-        return _projected(rows.reshape(len(rows), -1), self._columns)
+        rows = rows.reshape(len(rows), -1)
+        if rows.shape[1] <= self._columns:
+            return rows
+        signed = rows * self._signs.to(rows.device)
+        return rows.new_zeros(len(rows), self._columns).index_add_(1, self._places.to(rows.device), signed)
 
 
 def _real(inputs: torch.Tensor) -> torch.Tensor:
     given = inputs.detach()
     given = torch.view_as_real(given) if given.is_complex() else given
     return given[:, None] if given.ndim == 1 else given
-
-
-def _padded(tokens: torch.Tensor) -> bool:
-    """Whether most rows begin or end in a run of one token."""
-    if tokens.shape[1] < 2:
-        return False
-    ends = (tokens[:, -1] == tokens[:, -2]).float().mean(), (tokens[:, 0] == tokens[:, 1]).float().mean()
-    return float(max(ends)) > 0.5
 
 
 def _halved(sides: tuple[int, ...], columns: int) -> tuple[int, ...]:
@@ -126,15 +130,6 @@ def _scaled(rows: NDArray[np.float32], form: InputForm, *, alone: bool) -> NDArr
     return rows if alone else np.asarray(rows / np.sqrt(np.square(varied).sum()), dtype=np.float32)
 
 
-def _projected(rows: torch.Tensor, columns: int) -> torch.Tensor:
-    if rows.shape[1] <= columns:
-        return rows
-    random = torch.Generator().manual_seed(0)
-    places = torch.randint(columns, (rows.shape[1],), generator=random).to(rows.device)
-    signs = (torch.randint(2, (rows.shape[1],), generator=random) * 2.0 - 1.0).to(rows.device)
-    return rows.new_zeros(len(rows), columns).index_add_(1, places, rows * signs)
-
-
 def model_inputs(arguments: Iterable[Any], keywords: Mapping[str, Any], labels: str | None) -> list[torch.Tensor]:
     """What a model was given of every example: the tensors with as many rows as the first, but no masks or labels."""
     named = [value for name, value in keywords.items() if name not in LABEL_NAMES | {labels} and "mask" not in name]
@@ -160,10 +155,12 @@ class RowSample:
     """A sample of labelled rows in which every class keeps its share, and at least one row.
 
     Of a class, row number n = 0, 1, 2, ... is kept if n times the golden ratio, less its whole part, is below a share
-    that falls when there are more than MOST_ROWS. `counts` are all examples of every class that were shown.
+    that falls when there are more than MOST_ROWS. `counts` are all examples of every class that were shown. The `model`
+    tells whether whole numbers are tokens, categories or numbers.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, model: nn.Module | None = None) -> None:
+        self._embeddings = 0 if model is None else sum(isinstance(one, EMBEDDINGS) for one in model.modules())
         self.counts: IntArray = np.zeros(0, dtype=np.int64)
         self._share = 1.0
         self._forms: list[InputForm] = []
@@ -185,7 +182,8 @@ class RowSample:
         parts = [one.detach()[chosen.to(one.device)] for one in inputs]
         parts = parts if before is None else [before(part) for part in parts]
         if not self._forms:
-            self._forms = [InputForm(part, max(1, MOST_COLUMNS // len(parts))) for part in parts]
+            share = max(1, MOST_COLUMNS // len(parts))
+            self._forms = [InputForm(part, share, self._embeddings) for part in parts]
         if len(parts) != len(self._forms):
             raise IncomparableError("a different number of inputs now and then")
         rows = [form.rows(part).to("cpu", torch.float32) for form, part in zip(self._forms, parts, strict=True)]

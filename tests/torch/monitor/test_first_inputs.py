@@ -1,5 +1,7 @@
 """Without being asked, the monitor compares the inputs of the first epoch, and its forecasts rest on them."""
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from torch import nn
 
 pytestmark = pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")
 SIZES = [60, 20, 4]
+ORDER = torch.randperm(84, generator=torch.Generator().manual_seed(5))  # each batch has several classes
 
 
 class Training:
@@ -181,7 +184,7 @@ def test_twice_the_same_batch_is_no_evidence() -> None:
     assert "shown more than once" in notes(record) or "a sampler repeats them" in notes(record)
 
 
-@pytest.mark.parametrize("form", ["codes", "column", "one-hot"])
+@pytest.mark.parametrize("form", ["codes", "column", "one-hot", "from one", "smoothed"])
 def test_labels_among_the_inputs_are_not_compared(form) -> None:
     class Told(nn.Module):
         def __init__(self) -> None:
@@ -193,13 +196,22 @@ def test_labels_among_the_inputs_are_not_compared(form) -> None:
 
     told = Training(Told())
     told.model.train()
+    told.inputs, told.labels = told.inputs[ORDER], told.labels[ORDER]
     for part in torch.arange(84).split(28):
         labels = told.labels[part]
         one_hot = nn.functional.one_hot(labels, 3).float()
-        given = {"codes": labels, "column": labels[:, None].float(), "one-hot": one_hot}[form]
+        given = {
+            "codes": labels,
+            "column": labels[:, None].float(),
+            "one-hot": one_hot,
+            "from one": labels + 1,
+            "smoothed": 0.9 * one_hot + 0.1 / 3,
+        }[form]
         told.loss(told.model(told.inputs[part], given), labels).backward()
         told.optimizer.step()
-    assert score(told.monitor.end_epoch()) == score(Training(mlp()).epoch())
+    whole = Training(mlp())
+    whole.inputs, whole.labels = whole.inputs[ORDER], whole.labels[ORDER]
+    assert score(told.monitor.end_epoch()) == score(whole.epoch())
 
 
 def test_inputs_of_varying_length_are_compared() -> None:
@@ -301,3 +313,56 @@ def test_batches_that_are_not_observed_are_compared_too() -> None:
     sampled = monitor._first._sample.counts
     assert sampled.tolist() == sizes.tolist()
     assert np.isfinite(score(monitor.end_epoch())).all()
+
+
+def test_a_second_pass_in_a_step_is_not_paired_with_the_labels() -> None:
+    """Of the batches that are not observed, too: beyond 6,400 examples."""
+    torch.manual_seed(6)
+    labels = torch.randint(0, 3, (12_800,))
+    rows = torch.randn(12_800, 4) + 4 * torch.eye(4)[labels]
+    found = []
+    for second in (False, True):
+        model = mlp()
+        optimizer, loss = torch.optim.AdamW(model.parameters()), nn.CrossEntropyLoss()
+        with Monitor(model, loss=loss, optimizer=optimizer, epochs=5) as monitor:
+            for part in torch.arange(12_800).split(128):
+                outputs = model(rows[part])
+                if second:
+                    model(torch.randn(128, 4))  # unlabelled
+                loss(outputs, labels[part]).backward()
+                optimizer.step()
+            monitor.end_epoch()
+            found.append(monitor._first.rates["linear"])
+    # half as many rows, of the same classes, which hardly overlap
+    assert found[1] == pytest.approx(found[0], abs=0.03)
+
+
+def test_back_to_a_checkpoint_from_before_the_comparison() -> None:
+    training = Training(mlp())
+    state = training.monitor.state_dict()
+    was = score(training.epoch())
+    training.monitor.load_state_dict(state)
+    assert score(training.epoch()) == was
+    assert training.monitor._first._sample.counts.size == 0  # nothing is collected again
+
+
+def test_what_a_trained_part_computed_is_no_input() -> None:
+    back, net = nn.Linear(4, 4), mlp()
+    model = nn.ModuleDict({"back": back, "net": net})
+    training = Training(model, head="net.2")
+    graphs = []
+    for part in torch.arange(84).split(28):
+        hidden = back(training.inputs[part])
+        graphs.append(weakref.ref(hidden))
+        training.loss(net(hidden), training.labels[part]).backward()
+        training.optimizer.step()
+        del hidden
+    assert [graph() for graph in graphs] == [None] * 3
+    record = training.monitor.end_epoch()
+    assert np.isnan(score(record)).all()
+    assert "no tensor that it leaves as it is" in notes(record)
+
+
+def test_many_classes_are_refused_in_a_note(monkeypatch) -> None:
+    monkeypatch.setattr(first_inputs, "MOST_CLASSES", 2)
+    assert "more than 2 classes" in notes(Training(mlp()).epoch())

@@ -47,7 +47,7 @@ def read_head(model: nn.Module, loader: Iterable[Any], head: str | nn.Module | N
     """Run the model over the loader, and keep the inputs of its head."""
     found = find_head(model, head)
     features, codes, weights = [], [], None
-    with _watched(model, found) as seen, torch.no_grad(), random_states_kept():
+    with _watched(model, found) as seen, torch.no_grad(), random_states_kept(loader):
         for batch in loader:
             arguments, named, labels = _parts(batch, found.device)
             seen.clear()

@@ -38,17 +38,23 @@ class FirstInputs:
         self._model, self._head, self._optimizer, self._counts = model, head, optimizer, counts
         self.done = not wanted or head.classes > MOST_CLASSES
         self._closed = self.done  # with several processes, for all of them
+        self._why = f"there are more than {MOST_CLASSES:,} classes" if wanted and self.done else ""
         self.shown = 0  # training examples so far
         self._compared = 0  # of them, when they were compared
         self.rates: dict[str, FloatArray] = {}
-        self._why = ""
         self.start_over()
 
     def start_over(self) -> None:
         """Forget the sample; rates that are known already stay as they are, as a new sample would be smaller."""
         self.done = self.done or bool(self.rates)
-        self._sample = RowSample()
+        self._sample = RowSample(self._model)
         self._head_alone: bool | None = None
+
+    def restored(self, known: dict[str, FloatArray]) -> None:
+        """A state was loaded; what was `known` before it holds still, as the data are the same."""
+        self.rates = self.rates or known
+        self.start_over()
+        self._closed = self.done
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -74,9 +80,10 @@ class FirstInputs:
         given = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
         if given.ndim != 1 or given.dtype == torch.bool:
             raise IncomparableError("the labels are not one code an example")
-        rows = [features] if self._head_alone else [one for one in inputs if not self._is_label(one, given)]
+        beside = [one for one in inputs[1:] if not self._is_label(one, given)]
+        rows = [features] if self._head_alone else [*inputs[:1], *beside]
         if not rows:
-            raise IncomparableError("the model was given no tensor that it leaves as it is, or was not called itself")
+            raise IncomparableError("the model was not called itself, or was given no tensor that it leaves as it is")
         if any(len(one) != len(given) for one in rows):
             raise IncomparableError("they have other numbers of rows than the labels")
         codes = given.detach().cpu().numpy().astype(np.int64)
@@ -89,12 +96,17 @@ class FirstInputs:
         self._sample.add(rows, codes)
 
     def _is_label(self, one: torch.Tensor, labels: torch.Tensor) -> bool:
-        """Whether a model was given the labels beside its inputs: as codes or as rows with a 1."""
-        if one.numel() == labels.numel():
-            return bool((one.detach().reshape(-1) == labels.to(one.device)).all())
-        if one.shape != (len(labels), self._head.classes):
+        """Whether a model was given the labels beside its inputs: as codes from any number on, or as rows in which the
+        label's column is the largest. A batch of one class does not tell."""
+        own = labels.to(one.device)
+        if own.numel() == 0 or bool((own == own[0]).all()):
             return False
-        return bool((one.detach().argmax(dim=1) == labels.to(one.device)).all()) and int((one != 0).sum()) == len(one)
+        if one.numel() == own.numel():
+            apart = one.detach().reshape(-1) - own
+            return bool((apart == apart[0]).all())
+        if one.ndim != 2 or one.shape[1] not in (self._head.classes, self._head.classes + 1):
+            return False
+        return bool((one.detach().argmax(dim=1) == own).all())
 
     def _give_up(self, why: str) -> None:
         self._why, self.done = self._why or why, True
@@ -103,11 +115,11 @@ class FirstInputs:
     def end_epoch(self, labels: IntArray | None, *, usable: bool, all_reduce: bool) -> None:
         """Compare what was shown if it is new; `labels` are the epoch's training examples of every class, and `usable`
         says that each has one label and counts once."""
-        if self._closed or (labels is None and not all_reduce):
+        if self._closed or labels is None or not labels.sum():
             return
         if not usable:
             self._give_up("examples have mixed labels or several, or a sampler repeats them")
-        told, latest = self._counts.told, 0 if labels is None else int(labels.sum())
+        told, latest = self._counts.told, int(labels.sum())
         self.shown += latest
         complete = self.done or told is None or self.shown + latest > told.sum()  # another epoch would repeat examples
         due = complete or self.shown >= GROWN * self._compared

@@ -232,9 +232,10 @@ class ForwardWatch:
         if features is None:
             raise InputError("the features before the head", "none", "name a layer that runs before it with features=")
         versions = tensor_version(features), tensor_version(output)
-        seen = HeadPass(features, output.detach(), training, versions, self._given.taken())
-        if passed:
-            self._passed = seen
+        given_inputs = self._given.taken()
+        seen = HeadPass(features, output.detach(), training, versions, given_inputs if training else ())
+        if passed:  # of several passes before a loss, nobody asks which gave its logits
+            self._passed = seen if self._passed is None else SKIPPED
         else:
             self._waiting.append(seen)
 

@@ -67,7 +67,9 @@ class GivenInputs:
         self._keep(arguments, keywords)
 
     def _keep(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        self._now = tuple((one, tensor_version(one)) for one in model_inputs(arguments, keywords, self._label_keyword))
+        """What was computed with a gradient is no input of the data's; the rest without its graph."""
+        given = model_inputs(arguments, keywords, self._label_keyword)
+        self._now = tuple((one.detach(), tensor_version(one)) for one in given if one.grad_fn is None)
 
 
 def tensor_version(tensor: torch.Tensor) -> int | None:

@@ -175,7 +175,8 @@ class Monitor:
             codes = codes_of(self._targets.read(labels)).clone()
             self._unobserved.add(codes)
             self._counters.training_batch()
-            self._first.add(passed.inputs, passed.features, codes)
+            if passed.features.numel():
+                self._first.add(passed.inputs, passed.features, codes)
             return
         seen = None if groups is not None else self._watch.take_usual(labels)
         if seen is not None:

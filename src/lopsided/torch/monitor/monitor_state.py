@@ -62,6 +62,7 @@ def load_state(monitor: "Monitor", state: Mapping[str, Any]) -> None:
             f"{state['classes']} classes",
             "load it into a monitor of the same network",
         )
+    compared = monitor._first.rates
     monitor.records[:] = [from_plain(EpochRecord, plain) for plain in state["records"]]
     for part, names in LASTING.items():
         owner, kept = getattr(monitor, part), state.get(part, {})
@@ -72,7 +73,7 @@ def load_state(monitor: "Monitor", state: Mapping[str, Any]) -> None:
     monitor._counters.start_over()
     monitor._unobserved.take(monitor.head.device)
     monitor._watch.start_over()
-    monitor._first.start_over()
+    monitor._first.restored(compared)
 
 
 def _kept(value: Any) -> Any:
