@@ -71,7 +71,8 @@ class FirstInputs:
             self._add(inputs, features, labels)
         except IncomparableError as error:
             self._give_up(str(error))
-        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:  # watching stops no training
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            # watching never stops a training
             self._give_up(f"their tensors cannot be read ({type(error).__name__})")
 
     def _add(self, inputs: Sequence[torch.Tensor], features: torch.Tensor, labels: torch.Tensor) -> None:
