@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.laws import groups_fit, overfitting_fit
-from bench.laws.merging_data import FAMILIES, measured_tasks, write_measured
+from bench.laws.merging_data import FAMILIES, measured_tasks, rows_of, write_measured
 from bench.laws.merging_fit import fit_all
 from bench.laws.survival_fit import survival_fits
 
 from lopsided.checkup.checks.noise_ratios import CONSTANTS
-from lopsided.skill.benchmark import families, rows_of
+from lopsided.skill.benchmark import families
 from lopsided.theory import merging_law
 
 
@@ -58,7 +58,7 @@ def _told(constants: dict[str, float], errors: dict[str, float], committed: dict
 
 def main(target: str, store: str | None = None) -> None:
     """Write the measured development tasks that the fits read."""
-    write_measured([row for name in FAMILIES for row in rows_of(families()[name], "development", store)], Path(target))
+    write_measured([row for name in FAMILIES for row in rows_of(families()[name], store)], Path(target))
 
 
 if __name__ == "__main__":

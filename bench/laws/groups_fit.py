@@ -24,13 +24,14 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from bench.laws.merging_data import rows_of
 from scipy.optimize import minimize
 
 from lopsided.core.files import write_atomically
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Row
-from lopsided.skill.benchmark import families, rows_of
+from lopsided.skill.benchmark import families
 from lopsided.skill.families import curation, group_adult, group_images, group_mixtures
 from lopsided.skill.group_questions import SHRINKAGE, Shrinkage, thinned_and_law
 from lopsided.skill.scoring import Z90, number_score
@@ -174,7 +175,7 @@ def _searched(names: Sequence[str], loss: Callable[[Shrinkage], float]) -> Shrin
 def main(target: str, store: str | None = None) -> None:
     """Write the measured development tasks that the fits read."""
     names = (MIXTURES, *WIDTHS)
-    write_measured({name: rows_of(families()[name], "development", store) for name in names}, Path(target))
+    write_measured({name: rows_of(families()[name], store) for name in names}, Path(target))
 
 
 if __name__ == "__main__":

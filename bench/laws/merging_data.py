@@ -6,6 +6,7 @@ megabyte in the repository instead of a store of several, and not part of the pa
 
 import gzip
 import json
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,22 @@ import numpy as np
 from lopsided.core.errors import InputError
 from lopsided.core.files import write_atomically
 from lopsided.core.validation import FloatArray
-from lopsided.engine.task import Row
+from lopsided.engine.store import Store
+from lopsided.engine.task import Row, Settings
+from lopsided.skill.benchmark import _plan, _rows, _tasks
 from lopsided.skill.collapse_runs import LATE_PILOT, PILOT
+from lopsided.skill.family import Family
 from lopsided.skill.small_networks import cosines_of_gram, mean_cosines
 
 MEASURED = Path(__file__).resolve().parents[2] / "docs" / "measured" / "collapse_development.json.gz"
 FAMILIES = ("skill-collapse-ratio", "skill-collapse-tail")
 SCALE = 10_000
+
+
+def rows_of(family: Family, store: str | os.PathLike[str] | None, also: Sequence[Settings] = ()) -> list[Row]:
+    """The results in a store for the development half of a family and for other tasks, measured by the present code."""
+    tasks = [task for _, task in _plan(family, "development", None, None)]
+    return _rows([*tasks, *_tasks(family, also)], Store(store))
 
 
 def compact(row: Row) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bench.laws.merging_data import rows_of
 from scipy.optimize import minimize
 
 from lopsided.core.files import write_atomically
@@ -286,9 +287,7 @@ def main(store: str | None = None) -> None:
             )
         return
     if store is not None:
-        from lopsided.skill.benchmark import rows_of
-
-        kept = rows_of(recall_early.FAMILY, "development", store, also=used_up())
+        kept = rows_of(recall_early.FAMILY, store, also=used_up())
         rows = [{"settings": dict(row.settings), **row.numbers} for row in kept]
         write_atomically(MEASURED, gzip.compress(json.dumps(rows, separators=(",", ":")).encode(), mtime=0))
     rows = measured_rows()

@@ -171,14 +171,6 @@ def skill(
     return Skill(__version__, time.strftime("%Y-%m-%d", time.gmtime()), scores, not_run, details)
 
 
-def rows_of(
-    family: Family, split: Split, store: str | os.PathLike[str] | None, also: Sequence[Settings] = ()
-) -> list[Row]:
-    """The results in a store for one half of a family and for other tasks, measured by the present code."""
-    tasks = [task for _, task in _plan(family, split, None, None)]
-    return _rows([*tasks, *_tasks(family, also)], Store(store))
-
-
 def _rows(tasks: Sequence[Task], keeper: Store) -> list[Row]:
     found = [result for task in tasks if (result := keeper.load(task)) is not None]
     return [Row(result.settings, result.seed, result.numbers) for result in found]

@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -79,9 +80,10 @@ def recall_before(
     """
     if (steps is None) == (epochs is None):
         raise InputError("the length of the training in steps or in epochs", "both or none", "give one of them")
-    for name, given, kind in (("model", model, nn.Module), ("features", features, nn.Module)):
-        if not isinstance(given, kind) and not (name == "features" and given is None):
-            raise InputError(f"a torch.nn.Module as {name}=", type(given).__name__)
+    if not isinstance(model, nn.Module):
+        raise InputError("a torch.nn.Module as model=", type(model).__name__)
+    if not isinstance(features, (nn.Module, NoneType)):
+        raise InputError("a torch.nn.Module as features=", type(features).__name__)
     if not hasattr(getattr(optimizer, "optimizer", optimizer), "param_groups"):
         raise InputError("a PyTorch optimizer as optimizer=", type(optimizer).__name__)
     batch = batch_size or getattr(data, "batch_size", None)

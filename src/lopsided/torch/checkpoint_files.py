@@ -164,10 +164,6 @@ def _check_entries(weights: Mapping[str, torch.Tensor]) -> None:
             )
 
 
-def _dense(value: torch.Tensor) -> torch.Tensor:
-    return value if value.layout == torch.strided else value.to_dense()
-
-
 def _bare(name: str) -> str:
     for prefix in _PREFIXES * 2:
         name = name.removeprefix(prefix)

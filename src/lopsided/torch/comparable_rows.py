@@ -107,9 +107,8 @@ def _counts(values: torch.Tensor, columns: int, *, by_place: bool) -> torch.Tens
     """How often each token occurs, or which value each column has; beyond the columns some share one."""
     counted = torch.ones_like(values, dtype=torch.bool)
     if by_place:
-        values = values + 97 * torch.arange(
-            values.shape[1], device=values.device
-        )  # a prime: few values of columns meet
+        places = torch.arange(values.shape[1], device=values.device)
+        values = values + 97 * places  # a prime: few values of columns meet
     else:
         counted[:, 1:] = values[:, 1:] != values[:, :-1]
     found = torch.zeros(len(values), columns, device=values.device)
